@@ -1,0 +1,1 @@
+"""Batched numeric loops: arrays in, arrays out; no privacy, no objects."""

@@ -1,0 +1,1 @@
+"""The audited core: nothing outside this folder turns a private value into a release."""

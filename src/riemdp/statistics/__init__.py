@@ -1,0 +1,1 @@
+"""One file per summary: its value beside its sensitivity."""
