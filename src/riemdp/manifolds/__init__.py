@@ -1,1 +1,22 @@
 """The spaces: one file each."""
+
+from riemdp.manifolds.base import Space
+from riemdp.manifolds.euclidean import Euclidean
+from riemdp.manifolds.hyperbolic import Hyperbolic
+from riemdp.manifolds.kendall import KendallShapes
+from riemdp.manifolds.product import Product
+from riemdp.manifolds.spd_affine import SPDAffine
+from riemdp.manifolds.spd_log_euclidean import LogGaussian, SPDLogEuclidean
+from riemdp.manifolds.sphere import Sphere
+
+__all__ = [
+    "Euclidean",
+    "Hyperbolic",
+    "KendallShapes",
+    "LogGaussian",
+    "Product",
+    "SPDAffine",
+    "SPDLogEuclidean",
+    "Space",
+    "Sphere",
+]

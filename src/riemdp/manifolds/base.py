@@ -1,0 +1,314 @@
+"""What every space can do, and the facts that the privacy proofs need of it.
+
+A space implements a handful of primitives in *orthonormal coordinates* of a tangent space: `_exp`, `_log`,
+`_to_coords`, `_from_coords`, `_log_density`. Everything a user calls is built from them here, once, together
+with the checks of what the user passed. Primitives trust their input and are batched over leading axes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.threads import map_ranges
+
+Array = NDArray[Any]
+
+# How far from the space a point may lie, relative to its size, and still count as one of it.
+MEMBERSHIP_TOL = 1e-8
+# How far from a tangent space a vector may lie, relative to its length.
+TANGENT_TOL = 1e-6
+# Rows handled at a time: a block stays in the processor's cache.
+ROWS = 4096
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """The Fréchet function F(x) = 1/(2n) sum rho(x, x_i)² around a point x, in orthonormal coordinates."""
+
+    descent: Array  # -grad F(x), the mean of log_x(x_i)
+    step: Callable[[Array], Array]  # approximately H⁻¹ g, H the Hessian of F at x
+    convexity: float  # lower bound on the Hessian within `reach` of x
+    reach: float
+    rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
+
+
+@dataclass(frozen=True)
+class FlatMean:
+    """The Fréchet mean of a flat space, in closed form."""
+
+    point: Array
+    rounding: float  # bound on its distance to the exact mean
+
+
+class Space(ABC):
+    """A complete, homogeneous Riemannian manifold.
+
+    Points are arrays of shape `(..., *point_shape)`; all methods are batched over the leading axes.
+    """
+
+    homogeneous: ClassVar[bool] = True
+
+    # --- facts -------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Dimension of the manifold."""
+
+    @property
+    @abstractmethod
+    def point_shape(self) -> tuple[int, ...]:
+        """Shape of one point."""
+
+    @property
+    @abstractmethod
+    def curvature_bounds(self) -> tuple[float, float]:
+        """(k_min, k_max): bounds on the sectional curvature."""
+
+    @property
+    @abstractmethod
+    def injectivity_radius(self) -> float:
+        """Up to this distance, geodesics from a point are unique shortest paths."""
+
+    @property
+    @abstractmethod
+    def origin(self) -> Array:
+        """A distinguished point: identity, zero, north pole, regular polygon."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Isometric to a Euclidean space."""
+        return self.curvature_bounds == (0.0, 0.0)
+
+    @property
+    def uniqueness_radius(self) -> float:
+        """Data in a ball of smaller radius have exactly one Fréchet mean (Afsari 2011, Theorem 2.1)."""
+        k_max = self.curvature_bounds[1]
+        return 0.5 * min(self.injectivity_radius, np.pi / np.sqrt(k_max) if k_max > 0 else np.inf)
+
+    # --- primitives, in orthonormal coordinates -------------------------------------------------------------
+
+    @abstractmethod
+    def _exp(self, coords: Array, base: Array) -> Array:
+        """Exponential map of the vector with these coordinates."""
+
+    @abstractmethod
+    def _log(self, points: Array, base: Array) -> Array:
+        """Coordinates of the logarithm of the points."""
+
+    @abstractmethod
+    def _to_coords(self, vectors: Array, base: Array) -> Array:
+        """Orthonormal coordinates (..., dim) of tangent vectors."""
+
+    @abstractmethod
+    def _from_coords(self, coords: Array, base: Array) -> Array:
+        """Tangent vectors with these coordinates."""
+
+    @abstractmethod
+    def _log_density(self, coords: Array) -> Array:
+        """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
+
+    @abstractmethod
+    def _contains(self, points: Array) -> Array:
+        """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
+
+    @abstractmethod
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        """Mask of tangent vectors, within TANGENT_TOL of their length."""
+
+    @abstractmethod
+    def _project(self, raw: Array) -> Array:
+        """Raw data to points; NaN for what cannot become one."""
+
+    def _dist(self, a: Array, b: Array) -> Array:
+        return np.asarray(np.linalg.norm(self._log(b, a), axis=-1))
+
+    def _mean_closed_form(self, points: Array) -> FlatMean:
+        """The mean of a flat space."""
+        raise ConvergenceError(f"{self!r} is curved: its mean has no closed form.")
+
+    def _mean_start(self, points: Array) -> Array:
+        """A first guess of the mean."""
+        raise ConvergenceError(f"{self!r} has its mean in closed form.")
+
+    def _local_model(self, points: Array, x: Array) -> LocalModel:
+        """The Fréchet function around x."""
+        raise ConvergenceError(f"{self!r} has its mean in closed form.")
+
+    def _radius(self, points: Array, x: Array) -> float:
+        """Largest distance of the points to x."""
+        return max(map_ranges(lambda i, j: float(self._dist(x, points[i:j]).max()), len(points), ROWS))
+
+    # --- what users call --------------------------------------------------------------------------------
+
+    def exp(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
+        """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1."""
+        base = self._points(base_point, "base_point")
+        coords = self._to_coords(self._vectors(tangent_vec, base), base)
+        return self._write(self._exp(coords, base), base_point)
+
+    def log(self, point: ArrayLike, base_point: ArrayLike) -> Array:
+        """Tangent vector at `base_point` whose exponential is `point`, the shortest one."""
+        base = self._points(base_point, "base_point")
+        coords = self._log(self._points(point, "point"), base)
+        return self._write(self._from_coords(coords, base), base_point)
+
+    def dist(self, a: ArrayLike, b: ArrayLike) -> Array:
+        """Geodesic distance."""
+        return self._dist(self._points(a, "a"), self._points(b, "b"))
+
+    def inner(self, u: ArrayLike, v: ArrayLike, base_point: ArrayLike) -> Array:
+        """Riemannian inner product of two tangent vectors."""
+        a, b = self.coordinates(u, base_point), self.coordinates(v, base_point)
+        return np.asarray((a * b).sum(axis=-1))
+
+    def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
+        """Length of a tangent vector."""
+        return np.asarray(np.linalg.norm(self.coordinates(tangent_vec, base_point), axis=-1))
+
+    def coordinates(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
+        """Coordinates (..., dim) of a tangent vector in an orthonormal basis at `base_point`."""
+        base = self._points(base_point, "base_point")
+        return self._to_coords(self._vectors(tangent_vec, base), base)
+
+    def from_coordinates(self, coords: ArrayLike, base_point: ArrayLike) -> Array:
+        """Tangent vector with the given orthonormal coordinates: the inverse of `coordinates`."""
+        base = self._points(base_point, "base_point")
+        return self._write(self._from_coords(self._coords(coords), base), base_point)
+
+    def log_volume_density(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
+        """Logarithm of |det d exp|: how much the exponential map stretches volume at `tangent_vec`."""
+        return self._log_density(self.coordinates(tangent_vec, base_point))
+
+    def geodesic(self, a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
+        """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
+        start = self._points(a, "a")
+        coords = self._log(self._points(b, "b"), start)
+        return self._write(self._exp(_real(t, "t")[..., None] * coords, start), a)
+
+    def contains(self, points: ArrayLike) -> Array:
+        """Which arrays are points of the space, within the relative tolerance MEMBERSHIP_TOL = 1e-8."""
+        values = self._read(points, "points")
+        with np.errstate(all="ignore"):
+            return np.asarray(_finite(values, len(self._inner_shape)) & self._contains(values))
+
+    def project(self, raw: ArrayLike) -> Array:
+        """Raw data as points of the space (see each space); an InputError if some cannot become one."""
+        values = self._project(self._read(raw, "raw"))
+        good = _finite(values, len(self._inner_shape))
+        if not good.all():
+            raise InputError(f"{_which(good, 'raw')} cannot be projected to {self!r}: {self._remedy}.")
+        return self._write(values, raw)
+
+    def random_point(self, size: int, rng: np.random.Generator | int) -> Array:
+        """`size` random points around the origin, well within the ball where means are unique."""
+        generator = np.random.default_rng(rng)
+        coords = self._random_coords(size, generator)
+        return self._write(self._exp(coords, self._read(self.origin, "origin")), self.origin)
+
+    # --- reading what users pass ------------------------------------------------------------------------
+
+    _remedy: ClassVar[str] = "leave such records out"
+
+    @property
+    def _inner_shape(self) -> tuple[int, ...]:
+        """Shape of a point as the primitives see it."""
+        return self.point_shape
+
+    def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
+        coords = rng.standard_normal((size, self.dim))
+        radius = self.uniqueness_radius / 2
+        if np.isinf(radius):
+            return coords / np.sqrt(max(1, self.dim)) * 2
+        lengths = radius * rng.random((size, 1)) ** (1 / self.dim)
+        return np.asarray(coords / np.linalg.norm(coords, axis=-1, keepdims=True) * lengths)
+
+    def _read(self, value: Any, name: str) -> Array:
+        """An array of the right kind and shape; its values are not looked at."""
+        array = _real(value, name)
+        _check_shape(array, self.point_shape, name, self)
+        return array
+
+    def _write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
+        """Points and vectors in the form in which the user passed `like`."""
+        return values
+
+    def _points(self, value: Any, name: str) -> Array:
+        array = self._read(value, name)
+        good = self.contains(value)
+        if not good.all():
+            raise InputError(f"{_which(good, name)} is not a point of {self!r}: pass {name} through project() first.")
+        return array
+
+    def _vectors(self, value: Any, base: Array) -> Array:
+        array = self._read(value, "tangent_vec")
+        with np.errstate(all="ignore"):
+            good = np.asarray(_finite(array, len(self._inner_shape)) & self._is_tangent(array, base))
+        if not good.all():
+            raise InputError(
+                f"{_which(good, 'tangent_vec')} is not a tangent vector of {self!r} at base_point: "
+                "make one with log() or from_coordinates()."
+            )
+        return array
+
+    def _coords(self, value: ArrayLike) -> Array:
+        array = _real(value, "coords")
+        _check_shape(array, (self.dim,), "coords", self)
+        if not np.isfinite(array).all():
+            raise InputError("coords holds NaN or infinite numbers: pass finite ones.")
+        return array
+
+
+def _real(value: Any, name: str) -> Array:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} has rows of different shapes: pass arrays of one shape.") from None
+    if array.dtype.kind == "c":
+        raise InputError(f"{name} is complex: pass real numbers.")
+    if array.dtype.kind not in "fiu":
+        raise InputError(f"{name} has dtype {array.dtype}: pass real numbers.")
+    return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def _check_shape(array: Array, shape: tuple[int, ...], name: str, space: Space) -> None:
+    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
+        wanted = "(..., " + ", ".join(map(str, shape)) + ")"
+        raise InputError(f"{name} has shape {array.shape}: {space!r} takes shape {wanted}.")
+    if array.size == 0:
+        raise InputError(f"{name} is empty (shape {array.shape}): pass at least one point.")
+
+
+def _finite(array: Array, axes: int) -> Array:
+    return np.asarray(np.isfinite(array).all(axis=tuple(range(-axes, 0))))
+
+
+def _which(good: Array, name: str) -> str:
+    """Name of the first bad entry of a batch."""
+    if good.ndim == 0:
+        return name
+    index = np.unravel_index(int(np.argmin(good)), good.shape)
+    return f"{name}[{', '.join(map(str, index))}]"
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """`value` as an int that is at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} = {value!r}: pass a whole number of at least {least}.")
+    return int(value)
+
+
+def finite_number(value: Any, name: str) -> float:
+    """`value` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name} = {value!r}: pass a real number.")
+    if not np.isfinite(value):
+        raise InputError(f"{name} = {value!r}: pass a finite number.")
+    return float(value)

@@ -1,0 +1,155 @@
+"""Hyperbolic space of any dimension and curvature, as a hyperboloid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.kernels.threads import map_ranges
+from riemdp.manifolds.base import (
+    MEMBERSHIP_TOL,
+    ROWS,
+    TANGENT_TOL,
+    Array,
+    LocalModel,
+    Space,
+    finite_number,
+    whole_number,
+)
+from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
+from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
+
+
+@dataclass(frozen=True)
+class Hyperbolic(Space):
+    """H^d of sectional curvature -c < 0: points (x_0, x) of R^{1+d} with x_0² - |x|² = R² = 1/c, x_0 > 0.
+
+    The space part x is taken as the truth and the time x_0 recomputed from it, so that points do not drift
+    off the hyperboloid. Coordinates at p come from the Lorentz boost that takes p to the origin (R, 0). A
+    point at distance t of the origin is resolved to about cosh(t/R) units of roundoff.
+    """
+
+    d: int
+    curvature: float = -1.0
+    _remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
+        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        if self.curvature >= 0:
+            raise InputError(f"curvature = {self.curvature!r}: hyperbolic space has negative curvature; use Sphere.")
+
+    @property
+    def radius(self) -> float:
+        """R = 1/sqrt(-curvature)."""
+        return float((-self.curvature) ** -0.5)
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.d
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """(1 + d,), time first."""
+        return (self.d + 1,)
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:
+        """The curvature, constant (a line, d = 1, is treated as one of its kind)."""
+        return (self.curvature, self.curvature)
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Infinite."""
+        return math.inf
+
+    @property
+    def origin(self) -> Array:
+        """(R, 0, ..., 0)."""
+        return self.radius * np.eye(self.d + 1)[0]
+
+    def _lift(self, space_part: Array) -> Array:
+        """The point with this space part (in units of R)."""
+        time = np.hypot(1.0, norm(space_part))[..., None]
+        return np.concatenate([time, space_part], axis=-1) * self.radius
+
+    def _exp(self, coords: Array, base: Array) -> Array:
+        p = base[..., 1:] / self.radius
+        length = norm(coords)[..., None] / self.radius
+        at_origin = coords / self.radius * sinhc(length)
+        time = np.cosh(length)
+        return self._lift(_boost(at_origin, time, p))
+
+    def _log(self, points: Array, base: Array) -> Array:
+        p, q = base[..., 1:] / self.radius, points[..., 1:] / self.radius
+        # The boost of q - p, with the difference of times from the space parts: exact for nearby points.
+        gap = q - p
+        time_gap = ((p + q) * gap).sum(axis=-1, keepdims=True) / (_time(p) + _time(q))
+        at_origin = _boost(gap, time_gap, -p)
+        length = norm(at_origin)[..., None]
+        factor = np.where(length > 0, np.arcsinh(length) / np.where(length > 0, length, 1.0), 1.0)
+        return np.asarray(self.radius * at_origin * factor)
+
+    def _to_coords(self, vectors: Array, base: Array) -> Array:
+        p = base[..., 1:] / self.radius
+        return np.asarray(vectors[..., 1:] - p * (vectors[..., :1] / (1 + _time(p))))
+
+    def _from_coords(self, coords: Array, base: Array) -> Array:
+        p = base[..., 1:] / self.radius
+        time = (p * coords).sum(axis=-1, keepdims=True)
+        return np.concatenate([time, coords + p * (time / (1 + _time(p)))], axis=-1)
+
+    def _log_density(self, coords: Array) -> Array:
+        return np.asarray((self.d - 1) * log_sinhc(norm(coords) / self.radius))
+
+    def _contains(self, points: Array) -> Array:
+        return np.abs(points[..., 0] / (self.radius * _time(points[..., 1:] / self.radius)[..., 0]) - 1) <= MEMBERSHIP_TOL
+
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        product = (vectors[..., 1:] * base[..., 1:]).sum(axis=-1) - vectors[..., 0] * base[..., 0]
+        return np.abs(product) <= TANGENT_TOL * norm(vectors) * norm(base)
+
+    def _project(self, raw: Array) -> Array:
+        """Keep the space part and recompute the time."""
+        return self._lift(raw[..., 1:] / self.radius)
+
+    def _mean_start(self, points: Array) -> Array:
+        """The Lorentzian centroid: the mean of the vectors, scaled back to the hyperboloid."""
+        total = np.sum(map_ranges(lambda i, j: points[i:j].sum(axis=0), len(points), ROWS), axis=0)
+        lorentz = math.sqrt(max(total[0] ** 2 - (total[1:] ** 2).sum(), np.finfo(float).tiny))
+        # Far out the difference above cancels; any point is a valid start.
+        return self._lift(total[1:] / lorentz) if lorentz > 1e-3 * total[0] else np.asarray(points[0])
+
+    def _local_model(self, points: Array, x: Array) -> LocalModel:
+        time = float(_time(x[1:] / self.radius)[0])
+
+        def block(i: int, j: int) -> Block:
+            logs = self._log(points[i:j], x)
+            rho = norm(logs)
+            across = t_coth(rho / self.radius)
+            times = _time(points[i:j, 1:] / self.radius)[:, 0]
+            return Block(
+                logs=logs,
+                rho=rho,
+                across=across,
+                special=along_geodesics(logs, rho, 1 - across),
+                lower=np.ones(len(rho)),
+                error=self.radius * (16 + 4 * self.d) * time * times / sinhc(rho / self.radius),
+            )
+
+        return sum_blocks(block, len(points), math.inf)
+
+
+def _time(space_part: Array) -> Array:
+    return np.hypot(1.0, norm(space_part))[..., None]
+
+
+def _boost(space_part: Array, time: Array, p: Array) -> Array:
+    """Space part of the Lorentz boost that takes the origin to the point with space part p (R = 1)."""
+    along = (p * space_part).sum(axis=-1, keepdims=True)
+    return np.asarray(space_part + p * (time + along / (1 + _time(p))))

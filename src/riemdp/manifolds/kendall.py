@@ -1,0 +1,189 @@
+"""Kendall's space of planar shapes: k landmarks modulo translation, scale and rotation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds.base import (
+    MEMBERSHIP_TOL,
+    ROWS,
+    TANGENT_TOL,
+    Array,
+    LocalModel,
+    Space,
+    _check_shape,
+    _real,
+    whole_number,
+)
+from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
+from riemdp.manifolds.scalars import ALMOST_PI, norm, sinc, t_cot
+
+REACH = 1e-4
+
+
+@dataclass(frozen=True)
+class KendallShapes(Space):
+    """Shapes of k >= 3 planar landmarks, which is the complex projective space CP^{k-2}.
+
+    A point is a pre-shape z in C^k with sum z = 0 and ‖z‖ = 1, up to a complex phase; rho = arccos|z* w|.
+    Points are passed and returned as real (..., k, 2) or as complex (..., k) arrays, in the form in which
+    the first (or base) point came. Tangent vectors are horizontal: sum v = 0 and z* v = 0.
+    """
+
+    k: int
+    _remedy: ClassVar[str] = "leave out configurations whose landmarks all coincide, are NaN or infinite"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number(self.k, "k", 3))
+
+    @property
+    def dim(self) -> int:
+        """2k - 4."""
+        return 2 * self.k - 4
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """(k, 2)."""
+        return (self.k, 2)
+
+    @property
+    def _inner_shape(self) -> tuple[int, ...]:
+        return (self.k,)
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:
+        """Fubini-Study: 4 along complex lines, 1 across them; triangles form a sphere of curvature 4."""
+        return (4.0 if self.k == 3 else 1.0, 4.0)
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Pi / 2."""
+        return math.pi / 2
+
+    @property
+    def origin(self) -> Array:
+        """The regular polygon."""
+        angle = 2 * math.pi * np.arange(self.k) / self.k
+        return np.stack([np.cos(angle), np.sin(angle)], axis=-1) / math.sqrt(self.k)
+
+    def _read(self, value: Any, name: str) -> Array:
+        if np.iscomplexobj(value):
+            array = np.asarray(value, dtype=np.complex128)
+            _check_shape(array, (self.k,), name, self)
+            return array
+        array = _real(value, name)
+        _check_shape(array, (self.k, 2), name, self)
+        return np.ascontiguousarray(array).view(np.complex128)[..., 0]
+
+    def _write(self, values: Array, like: Any) -> Array:
+        if np.iscomplexobj(like):
+            return values
+        return np.ascontiguousarray(values).view(np.float64).reshape(*values.shape, 2)
+
+    def _exp(self, coords: Array, base: Array) -> Array:
+        angle = norm(coords)[..., None]
+        point = np.cos(angle) * base + sinc(angle) * self._from_coords(coords, base)
+        return self._project(point)
+
+    def _log(self, points: Array, base: Array) -> Array:
+        aligned, cosine = _align(points, base)
+        coords = self._to_coords(aligned - base, base)
+        sine = norm(coords)
+        angle = np.arctan2(sine, cosine)
+        factor = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
+        return np.asarray(coords * factor[..., None])
+
+    def _to_coords(self, vectors: Array, base: Array) -> Array:
+        v, z = _drop_centre(vectors), _drop_centre(base)
+        phase, size = _phase(z[..., :1])
+        # Reflection with z + phase·e_0: drops the component along z, real and imaginary.
+        along = (z.conj() * v).sum(axis=-1, keepdims=True) + phase.conj() * v[..., :1]
+        rest = v[..., 1:] - z[..., 1:] * (along / (1 + size))
+        return np.ascontiguousarray(rest).view(np.float64)
+
+    def _from_coords(self, coords: Array, base: Array) -> Array:
+        z = _drop_centre(base)
+        rest = np.ascontiguousarray(coords, dtype=np.float64).view(np.complex128)
+        phase, size = _phase(z[..., :1])
+        along = (z[..., 1:].conj() * rest).sum(axis=-1, keepdims=True)
+        body = rest - z[..., 1:] * (along / (1 + size))
+        return _restore_centre(np.concatenate([-phase * along, body], axis=-1))
+
+    def _log_density(self, coords: Array) -> Array:
+        t = norm(coords)
+        with np.errstate(divide="ignore"):  # zero volume at the cut locus
+            along = np.log(np.maximum(sinc(2 * t), 0.0))
+            return np.asarray(along + (2 * self.k - 6) * np.log(np.maximum(sinc(t), 0.0)) if self.k > 3 else along)
+
+    def _contains(self, points: Array) -> Array:
+        centred = np.abs(points.sum(axis=-1)) <= MEMBERSHIP_TOL * math.sqrt(self.k)
+        return centred & (np.abs(norm(points) - 1) <= MEMBERSHIP_TOL)
+
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        allowed = TANGENT_TOL * norm(vectors)
+        centred = np.abs(vectors.sum(axis=-1)) <= allowed * math.sqrt(self.k)
+        return centred & (np.abs((base.conj() * vectors).sum(axis=-1)) <= allowed)
+
+    def _project(self, raw: Array) -> Array:
+        """Centre and scale; the rotation is kept, since it does not matter."""
+        with np.errstate(all="ignore"):
+            centred = raw - raw.mean(axis=-1, keepdims=True)
+            size, spread = norm(raw)[..., None], norm(centred)[..., None]
+            usable = spread > 4 * UNIT_ROUNDOFF * self.k * size
+            return np.asarray(np.where(usable, centred / np.where(usable, spread, 1.0), np.nan))
+
+    def _mean_start(self, points: Array) -> Array:
+        """The full Procrustes mean: the leading eigenvector of sum z z*, taken over at most ROWS records."""
+        sample = points[:: max(1, len(points) // ROWS)]
+        _, vectors = np.linalg.eigh(sample.T @ sample.conj())
+        return self._project(vectors[:, -1])
+
+    def _local_model(self, points: Array, x: Array) -> LocalModel:
+        """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
+
+        def block(i: int, j: int) -> Block:
+            logs = self._log(points[i:j], x)
+            rho = norm(logs)
+            across = t_cot(rho)
+            turned = (1j * logs.view(np.complex128)).view(np.float64)
+            return Block(
+                logs=logs,
+                rho=rho,
+                across=across,
+                special=along_geodesics(logs, rho, 1 - across)
+                + along_geodesics(turned, rho, t_cot(np.minimum(2 * rho, ALMOST_PI)) - across),
+                lower=t_cot(np.minimum(2 * (rho + REACH), ALMOST_PI)),
+                error=(32 + 8 * self.k) / np.maximum(sinc(2 * rho), 1e-3),
+            )
+
+        return sum_blocks(block, len(points), REACH)
+
+
+def _align(points: Array, base: Array) -> tuple[Array, Array]:
+    """The points rotated onto the base, and the cosine of their distance."""
+    product = (base.conj() * points).sum(axis=-1, keepdims=True)
+    phase, size = _phase(product)
+    return points * phase.conj(), size[..., 0]
+
+
+def _phase(z: Array) -> tuple[Array, Array]:
+    size = np.abs(z)
+    return np.where(size > 0, z / np.where(size > 0, size, 1.0), 1.0), size
+
+
+def _drop_centre(v: Array) -> Array:
+    """C^k with sum 0 to C^{k-1}, an isometry: the reflection that takes (1, ..., 1)/sqrt(k) to an axis."""
+    return np.asarray(v[..., 1:] - v[..., :1] / (math.sqrt(v.shape[-1]) + 1))
+
+
+def _restore_centre(y: Array) -> Array:
+    """The inverse of `_drop_centre`."""
+    root = math.sqrt(y.shape[-1] + 1)
+    total = y.sum(axis=-1, keepdims=True)
+    return np.concatenate([-total / root, y - total / (root * (root + 1))], axis=-1)

@@ -1,0 +1,137 @@
+"""Products of spaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.manifolds.base import Array, Space
+
+
+@dataclass(frozen=True, init=False)
+class Product(Space):
+    """M_1 x ... x M_m with the sum of the metrics.
+
+    A point is one flat vector, the concatenation of the flattened points of the factors: `join` makes it
+    from a sequence of parts, `split` takes it apart.
+    """
+
+    factors: tuple[Space, ...]
+
+    def __init__(self, *factors: Space) -> None:
+        if not factors or not all(isinstance(factor, Space) for factor in factors):
+            raise InputError(f"Product{factors!r}: pass one or more spaces.")
+        object.__setattr__(self, "factors", factors)
+
+    def __repr__(self) -> str:
+        return f"Product({', '.join(map(repr, self.factors))})"
+
+    # --- facts --------------------------------------------------------------------------------------------
+
+    @property
+    def dim(self) -> int:
+        """Sum of the dimensions."""
+        return sum(factor.dim for factor in self.factors)
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [math.prod(factor.point_shape) for factor in self.factors]
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """One flat vector."""
+        return (sum(self._sizes),)
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:
+        """Planes across factors are flat, so 0 lies within the bounds."""
+        bounds = [factor.curvature_bounds for factor in self.factors]
+        if len(bounds) == 1:
+            return bounds[0]
+        return (min(0.0, *(b[0] for b in bounds)), max(0.0, *(b[1] for b in bounds)))
+
+    @property
+    def injectivity_radius(self) -> float:
+        """The smallest of the factors'."""
+        return min(factor.injectivity_radius for factor in self.factors)
+
+    @property
+    def origin(self) -> Array:
+        """The origins of the factors."""
+        return self.join([factor.origin for factor in self.factors])
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def split(self, point: Array) -> list[Array]:
+        """The points (or tangent vectors) of the factors."""
+        flat = np.split(np.asarray(point), np.cumsum(self._sizes)[:-1], axis=-1)
+        return [
+            part.reshape(*part.shape[:-1], *factor.point_shape)
+            for part, factor in zip(flat, self.factors, strict=True)
+        ]
+
+    def join(self, parts: Sequence[Array]) -> Array:
+        """One flat vector from the points (or tangent vectors) of the factors."""
+        if len(parts) != len(self.factors):
+            raise InputError(f"parts holds {len(parts)} arrays: pass one for each of {len(self.factors)} factors.")
+        flat = []
+        for part, factor, size in zip(parts, self.factors, self._sizes, strict=True):
+            array = factor._write(factor._read(part, "parts"), factor.origin)
+            flat.append(array.reshape(*array.shape[: array.ndim - len(factor.point_shape)], size))
+        lead = np.broadcast_shapes(*(part.shape[:-1] for part in flat))
+        return np.concatenate([np.broadcast_to(part, (*lead, part.shape[-1])) for part in flat], axis=-1)
+
+    def _inner(self, points: Array) -> list[Array]:
+        """Each factor's points in its own inner form."""
+        return [factor._read(part, "point") for part, factor in zip(self.split(points), self.factors, strict=True)]
+
+    def _split_coords(self, coords: Array) -> list[Array]:
+        return np.split(coords, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
+
+    def _per_factor(self, name: str, *arguments: list[Any]) -> list[Array]:
+        return [getattr(factor, name)(*args) for factor, *args in zip(self.factors, *arguments, strict=True)]
+
+    # --- primitives ---------------------------------------------------------------------------------------
+
+    def _exp(self, coords: Array, base: Array) -> Array:
+        return self._assemble(self._per_factor("_exp", self._split_coords(coords), self._inner(base)))
+
+    def _log(self, points: Array, base: Array) -> Array:
+        return np.concatenate(self._per_factor("_log", self._inner(points), self._inner(base)), axis=-1)
+
+    def _to_coords(self, vectors: Array, base: Array) -> Array:
+        return np.concatenate(self._per_factor("_to_coords", self._inner(vectors), self._inner(base)), axis=-1)
+
+    def _from_coords(self, coords: Array, base: Array) -> Array:
+        return self._assemble(self._per_factor("_from_coords", self._split_coords(coords), self._inner(base)))
+
+    def _assemble(self, inner: list[Array]) -> Array:
+        parts = [factor._write(part, factor.origin) for factor, part in zip(self.factors, inner, strict=True)]
+        return self.join(parts)
+
+    def _log_density(self, coords: Array) -> Array:
+        return np.asarray(sum(self._per_factor("_log_density", self._split_coords(coords))))
+
+    def _contains(self, points: Array) -> Array:
+        return np.logical_and.reduce(self._per_factor("_contains", self._inner(points)))
+
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        return np.logical_and.reduce(self._per_factor("_is_tangent", self._inner(vectors), self._inner(base)))
+
+    def _project(self, raw: Array) -> Array:
+        return self._assemble(self._per_factor("_project", self._inner(raw)))
+
+    def project(self, raw: Any) -> Array:
+        """Factor by factor; also takes a sequence with the raw data of each factor."""
+        if isinstance(raw, tuple | list) and len(raw) == len(self.factors) and np.ndim(raw[0]) > 0:
+            return self.join([f.project(part) for f, part in zip(self.factors, raw, strict=True)])
+        return super().project(raw)
+
+    def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
+        shrink = 1 / math.sqrt(len(self.factors))
+        return shrink * np.concatenate([f._random_coords(size, rng) for f in self.factors], axis=-1)

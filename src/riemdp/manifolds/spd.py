@@ -1,0 +1,138 @@
+"""What both geometries of symmetric positive definite matrices share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+
+from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, asymmetry, rebuild, symmetric_part
+from riemdp.kernels.spectral import eigh as batched_eigh
+from riemdp.manifolds.base import TANGENT_TOL, Array, Space, _which, whole_number
+
+SQRT2 = math.sqrt(2.0)
+
+
+@cache
+def _upper(k: int) -> tuple[Array, Array]:
+    return np.triu_indices(k, 1)
+
+
+def vecd(matrix: Array) -> Array:
+    """Isometry of symmetric matrices (Frobenius) onto R^{k(k+1)/2}: the diagonal, then sqrt2·strict upper."""
+    i, j = _upper(matrix.shape[-1])
+    diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
+    return np.concatenate([diagonal, SQRT2 * matrix[..., i, j]], axis=-1)
+
+
+def invvecd(coords: Array) -> Array:
+    """The inverse of `vecd`."""
+    k = (math.isqrt(8 * coords.shape[-1] + 1) - 1) // 2
+    i, j = _upper(k)
+    matrix = np.zeros((*coords.shape[:-1], k, k))
+    matrix[..., range(k), range(k)] = coords[..., :k]
+    matrix[..., i, j] = matrix[..., j, i] = coords[..., k:] / SQRT2
+    return matrix
+
+
+def matrix_exp(a: Array) -> Array:
+    """exp of symmetric matrices, numerically positive definite.
+
+    A float64 matrix cannot hold eigenvalue ratios past 1/(4ku): smaller eigenvalues are raised to that.
+    """
+    values, vectors = batched_eigh(a)
+    floor = values.max(axis=-1, keepdims=True) + math.log(8 * a.shape[-1] * UNIT_ROUNDOFF)
+    return rebuild(np.exp(np.maximum(values, floor)), vectors)
+
+
+def matrix_log(a: Array) -> Array:
+    """log of positive definite matrices; eigenvalues lost to rounding count as u times the largest."""
+    values, vectors = batched_eigh(a)
+    floor = UNIT_ROUNDOFF * values.max(axis=-1, keepdims=True)
+    return rebuild(np.log(np.maximum(values, floor)), vectors)
+
+
+@dataclass(frozen=True)
+class SPD(Space):
+    """k x k symmetric positive definite matrices, as a set; the subclasses choose the metric."""
+
+    k: int
+    _remedy: ClassVar[str] = "add a small multiple of the identity, or leave such records out"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number(self.k, "k", 1))
+
+    @property
+    def dim(self) -> int:
+        """k(k+1)/2."""
+        return self.k * (self.k + 1) // 2
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """(k, k)."""
+        return (self.k, self.k)
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Infinite."""
+        return math.inf
+
+    @property
+    def origin(self) -> Array:
+        """The identity."""
+        return np.eye(self.k)
+
+    def _contains(self, points: Array) -> Array:
+        """Symmetric within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
+        return (asymmetry(points) <= 0.0) & _has_cholesky(symmetric_part(points))
+
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        size = np.abs(vectors).max(axis=(-2, -1))
+        skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))
+        return np.broadcast_to(skew <= TANGENT_TOL * size, np.broadcast_shapes(skew.shape, base.shape[:-2]))
+
+    def _project(self, raw: Array) -> Array:
+        """Symmetrise; what is not positive definite then cannot become a point."""
+        symmetric = symmetric_part(raw)
+        with np.errstate(all="ignore"):
+            return np.where(_has_cholesky(symmetric)[..., None, None], symmetric, np.nan)
+
+    def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
+        return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
+
+    def _refuse(self, points: Array, sums: LogSum) -> None:
+        """Say what is wrong with records whose logarithms could not be summed."""
+        for start in range(0, len(points), 4096):
+            good = self.contains(points[start : start + 4096])
+            if not good.all():
+                first = start + int(np.argmin(good))
+                raise InputError(
+                    f"{_which(np.arange(first + 1) < first, 'X')} is not a point of {self!r}: {self._remedy}."
+                )
+        raise ConvergenceError(
+            f"The records are too ill-conditioned for float64 (smallest whitened eigenvalue "
+            f"{sums.smallest:.1e}): {self._remedy}."
+        )
+
+
+def _has_cholesky(a: Array) -> Array:
+    """Mask of the matrices that have a Cholesky factor, without an exception for those that don't."""
+    flat = a.reshape(-1, *a.shape[-2:])
+    finite = np.isfinite(flat).all(axis=(-2, -1))
+    try:
+        np.linalg.cholesky(flat[finite])
+    except np.linalg.LinAlgError:
+        finite[finite] = [_is_positive_definite(matrix) for matrix in flat[finite]]
+    return finite.reshape(a.shape[:-2])
+
+
+def _is_positive_definite(matrix: Array) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,155 @@
+"""The sphere of any dimension and curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.kernels.threads import map_ranges
+from riemdp.manifolds.base import (
+    MEMBERSHIP_TOL,
+    ROWS,
+    TANGENT_TOL,
+    Array,
+    LocalModel,
+    Space,
+    finite_number,
+    whole_number,
+)
+from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
+from riemdp.manifolds.scalars import ALMOST_PI, norm, sinc, t_cot
+
+
+@dataclass(frozen=True)
+class Sphere(Space):
+    """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
+
+    exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
+    reflection that takes p to ∓ the north pole (0, ..., 0, R).
+    """
+
+    d: int
+    curvature: float = 1.0
+    _remedy: ClassVar[str] = "leave out records that are zero, NaN or infinite"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
+        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        if self.curvature <= 0:
+            raise InputError(f"curvature = {self.curvature!r}: a sphere has positive curvature; use Hyperbolic.")
+
+    @property
+    def radius(self) -> float:
+        """R = 1/sqrt(curvature)."""
+        return float(self.curvature**-0.5)
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.d
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """(d + 1,)."""
+        return (self.d + 1,)
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:
+        """The curvature, constant (a circle is flat, but its means are those of a sphere)."""
+        return (self.curvature, self.curvature)
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Pi R."""
+        return float(np.pi * self.radius)
+
+    @property
+    def origin(self) -> Array:
+        """The north pole (0, ..., 0, R)."""
+        return self.radius * np.eye(self.d + 1)[-1]
+
+    def _exp(self, coords: Array, base: Array) -> Array:
+        unit = base / norm(base)[..., None]
+        angle = norm(coords)[..., None] / self.radius
+        ahead = _from_pole(coords / self.radius, unit)
+        point = np.cos(angle) * unit + sinc(angle) * ahead
+        return np.asarray(self.radius * point / norm(point)[..., None])
+
+    def _log(self, points: Array, base: Array) -> Array:
+        p, q = base / norm(base)[..., None], points / norm(points)[..., None]
+        coords = _to_pole(q - p, p)
+        # |q - p| and |q + p| give the angle to full accuracy from coincident to antipodal points.
+        angle = 2 * np.arctan2(norm(q - p), norm(q + p))
+        length = norm(coords)
+        factor = np.where(length > 0, angle / np.where(length > 0, length, 1.0), 1.0)
+        return np.asarray(self.radius * coords * factor[..., None])
+
+    def _dist(self, a: Array, b: Array) -> Array:
+        p, q = a / norm(a)[..., None], b / norm(b)[..., None]
+        return np.asarray(2 * self.radius * np.arctan2(norm(q - p), norm(q + p)))
+
+    def _to_coords(self, vectors: Array, base: Array) -> Array:
+        return _to_pole(vectors, base / norm(base)[..., None])
+
+    def _from_coords(self, coords: Array, base: Array) -> Array:
+        return _from_pole(coords, base / norm(base)[..., None])
+
+    def _log_density(self, coords: Array) -> Array:
+        stretch = np.maximum(sinc(norm(coords) / self.radius), 0.0)
+        with np.errstate(divide="ignore"):  # zero volume at the cut locus
+            return np.asarray((self.d - 1) * np.log(stretch)) if self.d > 1 else np.zeros(stretch.shape)
+
+    def _contains(self, points: Array) -> Array:
+        return np.abs(norm(points) / self.radius - 1) <= MEMBERSHIP_TOL
+
+    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+        radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
+        return radial <= TANGENT_TOL * norm(vectors)
+
+    def _project(self, raw: Array) -> Array:
+        """Scale to length R."""
+        length = norm(raw)[..., None]
+        return np.asarray(np.where(length > 0, self.radius * raw / np.where(length > 0, length, 1.0), np.nan))
+
+    def _mean_start(self, points: Array) -> Array:
+        total = np.sum(map_ranges(lambda i, j: points[i:j].sum(axis=0), len(points), ROWS), axis=0)
+        return self._project(total) if norm(total) > 0 else np.asarray(points[0])
+
+    def _local_model(self, points: Array, x: Array) -> LocalModel:
+        reach = 1e-4
+
+        def block(i: int, j: int) -> Block:
+            logs = self._log(points[i:j], x)
+            rho = norm(logs)
+            angle = rho / self.radius
+            across = t_cot(angle)
+            return Block(
+                logs=logs,
+                rho=rho,
+                across=across,
+                special=along_geodesics(logs, rho, 1 - across),
+                lower=t_cot(np.minimum(angle + reach, ALMOST_PI)),
+                error=self.radius * (16 + 4 * self.d) / np.maximum(sinc(angle), 1e-3),
+            )
+
+        return sum_blocks(block, len(points), reach * self.radius)
+
+
+def _sign(p: Array) -> Array:
+    return np.where(p[..., -1:] >= 0, 1.0, -1.0)
+
+
+def _to_pole(v: Array, p: Array) -> Array:
+    """Coordinates of v after the reflection that takes the unit vector p to ∓ the pole; drops p's own."""
+    along = (v * p).sum(axis=-1, keepdims=True) + _sign(p) * v[..., -1:]
+    return np.asarray(v[..., :-1] - p[..., :-1] * (along / (1 + np.abs(p[..., -1:]))))
+
+
+def _from_pole(c: Array, p: Array) -> Array:
+    """Tangent vector at the unit vector p with coordinates c: the same reflection."""
+    along = (c * p[..., :-1]).sum(axis=-1, keepdims=True)
+    body = c - p[..., :-1] * (along / (1 + np.abs(p[..., -1:])))
+    return np.concatenate([body, -_sign(p) * along], axis=-1)

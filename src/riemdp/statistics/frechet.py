@@ -1,0 +1,162 @@
+"""The Fréchet mean with a certificate: a proven bound on its distance to the true mean.
+
+See docs/proofs/certificate.md. Not private: private means are made from it in `riemdp.privacy.release`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.threads import map_ranges
+from riemdp.manifolds.base import ROWS, Array, LocalModel, Space, finite_number, whole_number
+from riemdp.manifolds.product import Product
+from riemdp.manifolds.spd import SPD
+
+
+@dataclass(frozen=True)
+class FrechetMean:
+    """A Fréchet mean and how far from the exact one it can be."""
+
+    point: Array
+    error_bound: float  # proven: rho(point, exact mean) <= error_bound
+    iterations: int  # passes over the records
+
+
+def frechet_mean(X: ArrayLike, space: Space, tol: float = 1e-10, *, max_iter: int = 50) -> FrechetMean:
+    """Fréchet mean of the points X (n, *point_shape): argmin_x sum_i rho(x, x_i)². Not private.
+
+    Flat spaces have it in closed form; elsewhere Newton's method runs until the certificate proves
+    `error_bound <= tol`. A ConvergenceError is raised when that cannot be proven: the mean may not be unique
+    (records too far apart in positive curvature), or float64 is too coarse for such records and `tol`.
+    """
+    points = _records(X, space)
+    bound = finite_number(tol, "tol")
+    if bound <= 0:
+        raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10.")
+    result = _mean(points, space, bound, whole_number(max_iter, "max_iter", 1))
+    return FrechetMean(space._write(result.point, X), result.error_bound, result.iterations)
+
+
+def _records(X: Any, space: Space) -> Array:
+    """The records in the form of the space's primitives; floats of any size are widened block by block."""
+    if not isinstance(space, Space):
+        raise InputError(f"space = {space!r}: pass a space such as SPDAffine(3).")
+    keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and isinstance(space, SPD)
+    array = np.asarray(X) if keep else space._read(X, "X")
+    if array.ndim != len(space._inner_shape) + 1 or array.shape[1:] != space._inner_shape or not len(array):
+        raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
+    if not isinstance(space, SPD):  # SPD records are checked by the kernel that sums their logarithms
+        map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
+    return array
+
+
+def _check_block(block: Array, start: int, space: Space) -> None:
+    with np.errstate(all="ignore"):
+        good = np.isfinite(block).all(axis=tuple(range(1, block.ndim))) & space._contains(block)
+    if not good.all():
+        index = start + int(np.argmin(good))
+        raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
+
+
+def _mean(points: Array, space: Space, tol: float, max_iter: int) -> FrechetMean:
+    if isinstance(space, Product):
+        return _product_mean(points, space, tol, max_iter)
+    if space.is_flat:
+        flat = space._mean_closed_form(points)
+        return _accept(FrechetMean(flat.point, flat.rounding, 1), tol, rounding=flat.rounding)
+    return _newton_mean(points, space, tol, max_iter)
+
+
+def _product_mean(points: Array, space: Product, tol: float, max_iter: int) -> FrechetMean:
+    """Factor by factor: F is the sum of the factors' functions."""
+    share = tol / len(space.factors) ** 0.5
+    parts = [_mean(x, f, share, max_iter) for f, x in zip(space.factors, space._inner(points), strict=True)]
+    bound = float(np.linalg.norm([part.error_bound for part in parts]))
+    point = space._assemble([part.point for part in parts])
+    return FrechetMean(point, bound, max(part.iterations for part in parts))
+
+
+def _newton_mean(points: Array, space: Space, tol: float, max_iter: int) -> FrechetMean:
+    """Newton's method; a step that does not shrink the gradient is halved."""
+    x = space._mean_start(points)
+    model = space._local_model(points, x)
+    for iteration in range(1, max_iter + 1):
+        bound = error_bound(model)
+        if bound <= tol:
+            certify(points, space, x)
+            return FrechetMean(x, bound, iteration)
+        if _stalled(model, tol):
+            break
+        x, model = _descend(points, space, x, model)
+    return _accept(FrechetMean(x, error_bound(model), max_iter), tol, rounding=model.rounding)
+
+
+def _stalled(model: LocalModel, tol: float) -> bool:
+    """Rounding alone forbids the tolerance, and the gradient is down to rounding."""
+    return model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding
+
+
+def _descend(points: Array, space: Space, x: Array, model: LocalModel) -> tuple[Array, LocalModel]:
+    step = model.step(model.descent)
+    # A Newton step from far away may leave the region where the model means anything.
+    length, longest = float(np.linalg.norm(step)), 0.5 * min(space.uniqueness_radius, 1e3)
+    step = step * min(1.0, longest / length) if length > 0 else step
+    for _ in range(6):
+        candidate = space._exp(step, x)
+        new = space._local_model(points, candidate)
+        if np.linalg.norm(new.descent) < np.linalg.norm(model.descent) + 2 * model.rounding:
+            break
+        step = step / 2
+    return candidate, new
+
+
+def error_bound(model: LocalModel) -> float:
+    """(‖grad F(x)‖ + its rounding) / h, valid within the reach of the Hessian bound h; infinite if not."""
+    if not model.convexity > 0:
+        return np.inf
+    bound = (float(np.linalg.norm(model.descent)) + model.rounding) / model.convexity
+    return bound if bound < model.reach else np.inf
+
+
+def certify(points: Array, space: Space, x: Array) -> None:
+    """Make sure that the critical point next to x is *the* mean: records and x in a ball of uniqueness.
+
+    The first ball tried is centred at x; if some record is too far, a centre that is farther from none
+    is looked for (Badoiu-Clarkson steps towards the farthest record).
+    """
+    if np.isinf(space.uniqueness_radius):
+        return
+    center = x
+    for i in range(1, 200):
+        distances = _distances(points, space, center)
+        farthest = int(np.argmax(distances))
+        radius = max(float(distances[farthest]), float(space._dist(center, x)))
+        if radius < space.uniqueness_radius * (1 - 1e-9):
+            return
+        center = space._exp(space._log(points[farthest], center) / (i + 1), center)
+    raise ConvergenceError(
+        f"The records do not fit a ball of radius {space.uniqueness_radius:.4g} of {space!r} "
+        f"(about {radius:.4g} is needed), so their Fréchet mean may not be unique: split them or use a subset."
+    )
+
+
+def _distances(points: Array, space: Space, center: Array) -> Array:
+    return np.concatenate(map_ranges(lambda i, j: space._dist(center, points[i:j]), len(points), ROWS))
+
+
+def _accept(result: FrechetMean, tol: float, rounding: float) -> FrechetMean:
+    if result.error_bound <= tol:
+        return result
+    if rounding > tol / 2:
+        raise ConvergenceError(
+            f"tol = {tol:g} is below what float64 can certify for these records: pass tol >= {2 * rounding:.1e}."
+        )
+    raise ConvergenceError(
+        f"No certificate for tol = {tol:g} after {result.iterations} passes (best bound "
+        f"{result.error_bound:.1e}): the records may be too spread for a unique mean; raise tol or max_iter."
+    )
