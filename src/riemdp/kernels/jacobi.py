@@ -224,30 +224,47 @@ def _log_spectrum(a: Array, logs: Array, bits: Any, live: int, growth: Array, st
 
 
 @helper
-def _accumulate(values: Array, v: Array, scratch: Array, total: Array) -> None:
-    """total[i, j] += sum_p values[p] v[p, i] v[p, j] on the upper triangle, lane by lane."""
+def _rebuild(values: Array, v: Array, scratch: Array, y: Array) -> None:
+    """y = V diag(values) Vᵀ, its upper triangle row by row, lane by lane."""
     k = v.shape[0]
+    for entry in range(y.shape[0]):
+        for lane in range(LANES):
+            y[entry, lane] = 0.0
     for p in range(k):
+        entry = 0
         for i in range(k):
             for lane in range(LANES):
                 scratch[lane] = values[p, lane] * v[p, i, lane]
             for j in range(i, k):
                 for lane in range(LANES):
-                    total[i, j, lane] += scratch[lane] * v[p, j, lane]
+                    y[entry, lane] += scratch[lane] * v[p, j, lane]
+                entry += 1
 
 
-@njit(void(_records, _factor, boolean, float64[:, ::1], float64[::1]), **_options)
-def sum_logs(x: Array, w: Array, whiten: bool, total: Array, stats: Array) -> None:
-    """total += sum of log(w x_i wᵀ), w lower triangular (taken as the identity if not `whiten`).
+@njit(**{**_internal, "fastmath": {"contract", "nsz", "reassoc"}})
+def _add_moments(y: Array, moments: Array) -> None:
+    """moments[a, b] += sum over the lanes of y_a y_b, for a <= b."""
+    for a in range(moments.shape[0]):
+        for b in range(a, moments.shape[0]):
+            total = 0.0
+            for lane in range(LANES):
+                total += y[a, lane] * y[b, lane]
+            moments[a, b] += total
 
-    `stats` collects [smallest eigenvalue, sum of growth / smallest eigenvalue, sum of squared norms,
-    asymmetry beyond the tolerance]; see `riemdp.kernels.spectral.LogSum`.
+
+@njit(void(_records, _factor, boolean, float64[::1], float64[:, ::1], float64[::1]), **_options)
+def sum_logs(x: Array, w: Array, whiten: bool, total: Array, moments: Array, stats: Array) -> None:
+    """Add log(w x_i wᵀ) to `total`, w lower triangular (taken as the identity if not `whiten`).
+
+    Matrices are summed as their upper triangles, row by row; `moments`, if not empty, receives the upper
+    triangle of the sum of the products of all pairs of entries. `stats` collects [smallest eigenvalue,
+    sum of growth / smallest eigenvalue, sum of squared norms, asymmetry beyond the tolerance].
     """
-    n, k = x.shape[0], x.shape[1]
+    n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
     c, s, growth = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    logs, bits = np.empty((k, LANES)), np.empty(LANES, np.int64)
-    lanes_total, asymmetry = np.zeros((k, k, LANES)), np.zeros(LANES)
+    logs, bits, y = np.empty((k, LANES)), np.empty(LANES, np.int64), np.empty((entries, LANES))
+    lanes_total, asymmetry = np.zeros((entries, LANES)), np.zeros(LANES)
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
@@ -256,13 +273,15 @@ def sum_logs(x: Array, w: Array, whiten: bool, total: Array, stats: Array) -> No
             _whiten(w, a, t)
         _diagonalise(a, v, c, s)
         _log_spectrum(a, logs, bits, live, growth, stats)
-        _accumulate(logs, v, c, lanes_total)
-    stats[3] = max(stats[3], _largest(asymmetry))
-    for i in range(k):
-        for j in range(i, k):
+        _rebuild(logs, v, c, y)
+        for entry in range(entries):
             for lane in range(LANES):
-                total[i, j] += lanes_total[i, j, lane]
-            total[j, i] = total[i, j]
+                lanes_total[entry, lane] += y[entry, lane]
+        _add_moments(y, moments)
+    stats[3] = max(stats[3], _largest(asymmetry))
+    for entry in range(entries):
+        for lane in range(LANES):
+            total[entry] += lanes_total[entry, lane]
 
 
 @njit(void(_records, float64[:, ::1], float64[:, :, ::1]), **_options)

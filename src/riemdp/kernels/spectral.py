@@ -6,12 +6,16 @@ blocks; matrices too large for those through LAPACK in threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from riemdp.kernels.threads import map_ranges
 
@@ -22,16 +26,29 @@ UNIT_ROUNDOFF = 2.0**-53
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes Jacobi.
 SMALL_WORK = 2**18
 LARGEST_JACOBI = 24
-MAX_DIGITS = 4
+# The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
+KEEP = 2**20
 
 
-def _is_small(n: int, k: int) -> bool:
-    return n * k**3 < SMALL_WORK
+def _by_jacobi(n: int, k: int) -> bool:
+    return k <= LARGEST_JACOBI and n * k**3 >= SMALL_WORK
 
 
-def _grain(k: int) -> int:
-    """Records per task: about a millisecond of work, a multiple of the block size."""
-    return 32 * max(1, 4096 // k**3)
+def _grain(n: int, k: int) -> int:
+    """Records per task: about a millisecond of work for Jacobi, at least a few tasks for LAPACK."""
+    return 32 * max(1, 4096 // k**3) if _by_jacobi(n, k) else max(32, min(1024, -(-n // 4)))
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to the calling thread: its own threads fight with ours over the cores."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _floats(block: NDArray[Any]) -> Array:
@@ -58,23 +75,21 @@ def eigh(a: Array) -> tuple[Array, Array]:
     k = a.shape[-1]
     flat = a.reshape(-1, k, k)
     n = len(flat)
-    if n < 2 or _is_small(n, k):
-        values, vectors = np.linalg.eigh(flat)
-    else:
-        values, vectors = np.empty((n, k)), np.empty((n, k, k))
-        map_ranges(_eigh_task(flat, values, vectors), n, _grain(k))
+    values, vectors = np.empty((n, k)), np.empty((n, k, k))
+    with _one_blas_thread():
+        map_ranges(_eigh_task(flat, values, vectors), n, _grain(n, k))
     return values.reshape(a.shape[:-1]), vectors.reshape(a.shape)
 
 
 def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], None]:
-    if x.shape[-1] > LARGEST_JACOBI:
-        def lapack(start: int, stop: int) -> None:
-            values[start:stop], vectors[start:stop] = np.linalg.eigh(x[start:stop])
+    if not _by_jacobi(*x.shape[:2]):
+        def lapack(i: int, j: int) -> None:
+            values[i:j], vectors[i:j] = np.linalg.eigh(x[i:j])
 
         return lapack
     from riemdp.kernels import jacobi
 
-    return lambda start, stop: jacobi.eigh(_floats(x[start:stop]), values[start:stop], vectors[start:stop])
+    return lambda i, j: jacobi.eigh(_floats(x[i:j]), values[i:j], vectors[i:j])
 
 
 def rebuild(values: Array, vectors: Array) -> Array:
@@ -108,6 +123,8 @@ class LogSum:
     conditioning: float  # sum of ‖ |w| |x_i| |w|ᵀ ‖ / (smallest eigenvalue of y_i)
     squares: float  # sum of ‖log y_i‖²
     asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
+    moments: Array  # mean of the products of all pairs of entries of the upper triangles, if asked for
+    spectrum: tuple[Array, Array] | None  # logs of the eigenvalues and eigenvectors of all y_i, if few
 
     @property
     def is_valid(self) -> bool:
@@ -123,58 +140,98 @@ class LogSum:
         errs by less than u times the longest chain of additions. Checked against 50 digits in the tests.
         """
         k, n = len(self.total), self.count
-        chain = _grain(k) // 32 + 32 + n // _grain(k) + 2 * k
+        grain = _grain(n, k)
+        chain = grain // (32 if _by_jacobi(n, k) else 1) + 32 + n // grain + 2 * k
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * (self.squares / n) ** 0.5)
 
 
-def sum_logs(x: NDArray[Any], w: Array | None = None) -> LogSum:
+def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) -> LogSum:
     """Sum over i of log(w x_i wᵀ), w lower triangular (default: the identity), for x of shape (n, k, k).
 
     Never holds more than a block of n matrices beside the input.
     """
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
-    use_jacobi = k <= LARGEST_JACOBI and not _is_small(n, k)
-    task = _jacobi_sum(x, factor, w is not None) if use_jacobi else _lapack_sum(x, factor, w is not None)
-    parts = map_ranges(task, n, _grain(k))
-    totals, stats = (np.array(column) for column in zip(*parts, strict=True))
+    make_task = _jacobi_sum if _by_jacobi(n, k) else _lapack_sum
+    with _one_blas_thread():
+        parts = map_ranges(make_task(x, factor, w is not None, moments), n, _grain(n, k))
+    stats = np.array([part.stats for part in parts])
     return LogSum(
-        total=totals.sum(axis=0),
+        total=from_upper(np.sum([part.total for part in parts], axis=0)),
         count=n,
         smallest=float(stats[:, 0].min()),
         conditioning=float(stats[:, 1].sum()),
         squares=float(stats[:, 2].sum()),
         asymmetry=float(stats[:, 3].max()),
+        moments=np.sum([part.moments for part in parts], axis=0) / n,
+        spectrum=_joined([part.spectrum for part in parts]),
     )
 
 
-_SumTask = Callable[[int, int], tuple[Array, Array]]
+def from_upper(entries: Array) -> Array:
+    """Symmetric matrix from its upper triangle, row by row (last axis)."""
+    return np.asarray(entries[..., upper_index((math.isqrt(8 * entries.shape[-1] + 1) - 1) // 2)])
 
 
-def _jacobi_sum(x: NDArray[Any], w: Array, whiten: bool) -> _SumTask:
+@cache
+def upper_index(k: int) -> NDArray[np.int64]:
+    """Position of entry (i, j) of a symmetric k x k matrix in its upper triangle, row by row."""
+    index = np.zeros((k, k), dtype=np.int64)
+    i, j = np.triu_indices(k)
+    index[i, j] = index[j, i] = np.arange(len(i))
+    return index
+
+
+@dataclass(frozen=True)
+class _Part:
+    total: Array
+    moments: Array
+    stats: Array
+    spectrum: tuple[Array, Array] | None = None
+
+
+def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:
+    kept = [spectrum for spectrum in spectra if spectrum is not None]
+    if len(kept) < len(spectra):
+        return None
+    return np.concatenate([logs for logs, _ in kept]), np.concatenate([vectors for _, vectors in kept])
+
+
+def _jacobi_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
     from riemdp.kernels import jacobi
 
-    def task(start: int, stop: int) -> tuple[Array, Array]:
-        total, stats = np.zeros(w.shape), np.array([np.inf, 0.0, 0.0, 0.0])
-        jacobi.sum_logs(_floats(x[start:stop]), w, whiten, total, stats)
-        return total, stats
+    entries = len(w) * (len(w) + 1) // 2
+
+    def task(start: int, stop: int) -> _Part:
+        total, stats = np.zeros(entries), np.array([np.inf, 0.0, 0.0, 0.0])
+        moments = np.zeros((entries, entries) if with_moments else (0, 0))
+        jacobi.sum_logs(_floats(x[start:stop]), w, whiten, total, moments, stats)
+        return _Part(total, np.triu(moments) + np.triu(moments, 1).T, stats)
 
     return task
 
 
-def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool) -> _SumTask:
+def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
+    upper = np.triu_indices(len(w))
+    keep = x.size <= KEEP
 
-    def task(start: int, stop: int) -> tuple[Array, Array]:
+    def task(start: int, stop: int) -> _Part:
         block = _floats(x[start:stop])
         skew = asymmetry(block).max()
+        block = symmetric_part(block)
         with np.errstate(invalid="ignore", divide="ignore"):
             growth = ((np.sqrt(np.diagonal(block, axis1=1, axis2=2)) @ magnitude.T) ** 2).sum(axis=1)
-            values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else symmetric_part(block))
+            values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
             logs = np.log(values)
             low = values[:, 0]
             stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])
         columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
-        return (columns * logs.reshape(-1)) @ columns.T, stats
+        total = (columns * logs.reshape(-1)) @ columns.T
+        moments = np.zeros((0, 0))
+        if with_moments:
+            entries = rebuild(logs, vectors)[:, *upper]
+            moments = entries.T @ entries
+        return _Part(total[upper], moments, stats, (logs, vectors) if keep else None)
 
     return task

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, asymmetry, rebuild, symmetric_part
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, asymmetry, rebuild, symmetric_part
 from riemdp.kernels.spectral import eigh as batched_eigh
-from riemdp.manifolds.base import TANGENT_TOL, Array, Space, _which, whole_number
+from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, Space, whole_number
 
 SQRT2 = math.sqrt(2.0)
 
@@ -104,19 +104,13 @@ class SPD(Space):
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
 
-    def _refuse(self, points: Array, sums: LogSum) -> None:
+    def _refuse(self, points: Array) -> NoReturn:
         """Say what is wrong with records whose logarithms could not be summed."""
-        for start in range(0, len(points), 4096):
-            good = self.contains(points[start : start + 4096])
+        for start in range(0, len(points), ROWS):
+            good = self.contains(points[start : start + ROWS])
             if not good.all():
-                first = start + int(np.argmin(good))
-                raise InputError(
-                    f"{_which(np.arange(first + 1) < first, 'X')} is not a point of {self!r}: {self._remedy}."
-                )
-        raise ConvergenceError(
-            f"The records are too ill-conditioned for float64 (smallest whitened eigenvalue "
-            f"{sums.smallest:.1e}): {self._remedy}."
-        )
+                raise InputError(f"X[{start + int(np.argmin(good))}] is not a point of {self!r}: {self._remedy}.")
+        raise ConvergenceError(f"The records are too ill-conditioned for float64: {self._remedy}.")
 
 
 def _has_cholesky(a: Array) -> Array:

@@ -7,13 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, sum_logs, symmetric_part
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, sum_logs, symmetric_part, upper_index
+from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import Array, LocalModel
 from riemdp.manifolds.scalars import log_sinhc, t_coth
 from riemdp.manifolds.spd import SPD, invvecd, matrix_exp, matrix_log, vecd
 
-# Records from which the Newton step takes its Hessian; the gradient always comes from all of them.
-HESSIAN_SAMPLE = 512
+# The gradient always comes from all records; samples of them serve the first guess and the Newton step.
+START_SAMPLE = 4096
+# Past this size the fourth-order moments would take more room than they are worth.
+LARGEST_MOMENTS = 40
+TINY = float(np.finfo(float).tiny)
+
+
+def _sample(points: Array, size: int) -> Array:
+    """About `size` records, evenly spread."""
+    return np.asarray(points[:: max(1, -(-len(points) // size))], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -56,28 +65,39 @@ class SPDAffine(SPD):
         return SPDLogEuclidean(self.k)._mean_closed_form(points)
 
     def _mean_start(self, points: Array) -> Array:
-        """The log-Euclidean mean, of a sample if there are many records."""
-        sample = points[:: max(1, len(points) // (16 * HESSIAN_SAMPLE))]
-        sums = sum_logs(sample)
-        if not sums.is_valid:
-            self._refuse(points, sums)
-        return matrix_exp(sums.total / sums.count)
+        """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""
+        sample = symmetric_part(_sample(points, START_SAMPLE))
+        try:
+            inverses = np.concatenate(map_ranges(lambda i, j: np.linalg.inv(sample[i:j]), len(sample), 256))
+            arithmetic, harmonic = sample.mean(axis=0), np.linalg.inv(symmetric_part(inverses.mean(axis=0)))
+            return self._exp(self._log(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
+        except np.linalg.LinAlgError:
+            self._refuse(points)
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
-        sums = sum_logs(points, whitener)
+        sums = sum_logs(points, whitener, moments=self.k <= LARGEST_MOMENTS)
         if not sums.is_valid:
-            self._refuse(points, sums)
+            self._refuse(points)
         # The gradient is exact at the point (wᵀw)⁻¹ that the computed whitener w stands for.
-        drift = np.linalg.norm(vecd(_congruence(whitener, x) - np.eye(self.k)))
-        sample = points[:: max(1, len(points) // HESSIAN_SAMPLE)]
+        drift = float(np.linalg.norm(_congruence(whitener, x) - np.eye(self.k)))
         return LocalModel(
             descent=vecd(sums.total / sums.count),
-            step=_newton(_congruence(whitener, np.asarray(sample, dtype=np.float64))),
+            step=lambda g: _newton_step(g, sums.moments, *self._spectrum(points, whitener, sums)),
             convexity=1.0,
             reach=np.inf,
-            rounding=float(sums.rounding + 2 * drift + self._representation(x)),
+            rounding=sums.rounding + 2 * drift + self._representation(x),
         )
+
+    def _spectrum(self, points: Array, whitener: Array, sums: LogSum) -> tuple[Array, Array]:
+        """Logs of the eigenvalues, and eigenvectors, of a sample of the whitened records."""
+        size = min(512, max(64, 2**18 // self.k**3))
+        if sums.spectrum is not None:
+            logs, vectors = sums.spectrum
+            stride = max(1, -(-len(logs) // size))
+            return logs[::stride], vectors[::stride]
+        values, vectors = eigh(_congruence(whitener, _sample(points, size)))
+        return np.log(values), vectors
 
     def _representation(self, x: Array) -> float:
         """Distance by which float64 may miss a point: u times its (scaled) condition number."""
@@ -90,25 +110,37 @@ def _congruence(factor: Array, matrix: Array) -> Array:
     return symmetric_part(factor @ matrix @ np.swapaxes(factor, -1, -2))
 
 
-def _newton(whitened: Array) -> Callable[[Array], Array]:
-    """g -> H⁻¹ g, H the mean over the records y of the Hessian of rho²/2 at the identity.
+def _newton_step(g: Array, moments: Array, logs: Array, vectors: Array) -> Array:
+    """H⁻¹ g, H the mean over the records of the Hessian of rho²/2 at the identity, by conjugate gradients.
 
-    In the eigenbasis of log y the Hessian multiplies entry (a, b) by (d/2) coth(d/2), d = log(y_a / y_b)
-    (Pennec 2019, section 4.2). It is between 1 and a small number, so a few conjugate gradients solve it.
+    In the eigenbasis of y = log(record) the Hessian multiplies entry (a, b) by c(d) = (d/2) coth(d/2),
+    d = y_a - y_b (Pennec 2019, section 4.2). Its part 1 + b d² is v + b [y, [y, v]], whose mean needs only
+    the second moments of y: it is taken over all records. The rest, c(d) - 1 - b d², is small: its mean is
+    taken over a sample with these `logs` and `vectors`. Exact if the sample is everything.
     """
-    values, vectors = eigh(whitened)
-    logs = np.log(np.maximum(values, UNIT_ROUNDOFF * values.max(axis=-1, keepdims=True)))
-    factors = t_coth((logs[:, :, None] - logs[:, None, :]) / 2)
-    transposed = np.ascontiguousarray(np.swapaxes(vectors, -1, -2))
-    k = vectors.shape[-1]
-    columns = np.ascontiguousarray(vectors.transpose(1, 0, 2).reshape(k, -1))
+    squares = (logs[:, :, None] - logs[:, None, :]) ** 2
+    factors = t_coth(np.sqrt(squares) / 2)
+    slope = float((factors - 1).sum() / max(squares.sum(), TINY)) if moments.size else 0.0
+    rest = factors - 1 - slope * squares
+    k, transposed = vectors.shape[-1], np.swapaxes(vectors, -1, -2)
+    columns = vectors.transpose(1, 0, 2).reshape(k, -1)
+    twice_commuted = _double_commutator(moments, k) if moments.size else np.zeros_like
 
     def apply(v: Array) -> Array:
-        inner = factors * (transposed @ (v @ columns).reshape(k, -1, k).transpose(1, 0, 2))
-        spread = (vectors @ inner).transpose(1, 0, 2).reshape(k, -1)
-        return symmetric_part(spread @ columns.T) / len(vectors)
+        inner = rest * (transposed @ (v @ columns).reshape(k, -1, k).transpose(1, 0, 2))
+        sampled = (vectors @ inner).transpose(1, 0, 2).reshape(k, -1) @ columns.T / len(vectors)
+        return symmetric_part(v + slope * twice_commuted(v) + sampled)
 
-    return lambda g: vecd(_conjugate_gradients(apply, invvecd(g)))
+    return vecd(_conjugate_gradients(apply, invvecd(g)))
+
+
+def _double_commutator(moments: Array, k: int) -> Callable[[Array], Array]:
+    """v -> mean of [y, [y, v]] = mean of y²v + vy² - 2yvy, from the mean products of the entries of y."""
+    index = upper_index(k)
+    products = moments[index[:, :, None, None], index]  # (i, j, l, m): mean of y_ij y_lm
+    square = np.einsum("ijjm->im", products)
+    middle = np.ascontiguousarray(products.transpose(0, 3, 1, 2)).reshape(k * k, k * k)
+    return lambda v: square @ v + v @ square - 2 * (middle @ v.reshape(-1)).reshape(k, k)
 
 
 def _conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int = 25) -> Array:

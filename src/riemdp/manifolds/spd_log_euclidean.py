@@ -45,7 +45,7 @@ class SPDLogEuclidean(SPD):
         """exp(mean(log x_i)), one pass; the point itself is rounded to u times its condition number."""
         sums = sum_logs(points)
         if not sums.is_valid:
-            self._refuse(points, sums)
+            self._refuse(points)
         log_mean = sums.total / sums.count
         spread = np.ptp(np.linalg.eigvalsh(log_mean))
         rounding = sums.rounding + 4 * (self.k + 1) * UNIT_ROUNDOFF * math.exp(spread)

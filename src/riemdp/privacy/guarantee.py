@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ LATTICE, GROUPS = 2**15, 2**11  # a mixture's largest loss in lattice steps; the
 class Guarantee:
     """A promise about any two data sets that differ by replacing one record.
 
-    `a <= b`, or `a.implies(b)`: it is proved that whatever keeps a keeps b. A partial order, also across types;
+    `a <= b`, or `a.implies(b)`: provably, whatever keeps a keeps b. A partial order, also across types;
     `assumptions` (texts: what the proof takes for granted) do not enter it, but they do enter equality.
     """
 
@@ -80,7 +80,7 @@ class Guarantee:
 
     def implies(self, other: Guarantee) -> bool:
         """Whether it is proved that everything which keeps this guarantee keeps the other one."""
-        return _least(self, other) <= list(other.parameters.values())[-1]
+        return least_strength(self, other) <= list(other.parameters.values())[-1]
 
     def __le__(self, other: Guarantee) -> bool:
         return self.implies(other) if isinstance(other, Guarantee) else NotImplemented
@@ -103,18 +103,17 @@ class Guarantee:
     def to_approx(self, *, epsilon: float | None = None, delta: float | None = None) -> ApproxDP:
         """The least proved delta at the given epsilon, or the least proved epsilon at the given delta."""
         if (epsilon is None) == (delta is None):
-            raise InputError(
-                f"epsilon = {epsilon!r}, delta = {delta!r} are not one of the two: give just one."
-            )
+            raise InputError(f"epsilon = {epsilon!r}, delta = {delta!r} are not one of the two: give just one.")
         if epsilon is not None:
             return self.to_like(ApproxDP(epsilon, 0.5))
         goal = ApproxDP(1.0, checked("delta", delta), assumptions=self.assumptions)
-        refused = largest_float(lambda epsilon: not self.implies(replace(goal, epsilon=epsilon)))
-        return _stated(self, goal, "epsilon", math.nextafter(refused, math.inf))
+        below_one = math.nextafter(1.0, 0.0)  # the last epsilon whose delta is above the goal; then the next one
+        last = largest_float(lambda e: goal.delta / max(_delta(self, e), math.ulp(0.0)), below_one)
+        return _stated(self, goal, "epsilon", math.nextafter(last, math.inf))
 
     def to_like(self, like: G) -> G:
         """The strongest proved guarantee of like's type, at like's own epsilon (ApproxDP) or alpha (RDP)."""
-        least = _least(self, like)
+        least = least_strength(self, like)
         return _stated(self, replace(like, assumptions=self.assumptions), list(like.parameters)[-1], least)
 
 
@@ -163,26 +162,23 @@ class ApproxDP(Guarantee):
 def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
     """The total of adaptive sequential composition as a guarantee of like's type; None if nothing was spent.
 
-    Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon:
-    exact for GDP, else from a pessimistic privacy loss distribution. The order of the entries does not matter.
+    Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon,
+    exact for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter.
     """
     from flint import arb
 
     entries = sorted(guarantees, key=repr)
-    parts = [_least(entry, like) for entry in entries]
-    if not entries:
-        return None
     if isinstance(like, ApproxDP) and len(entries) > 1:
         total = _total_delta(entries, like.epsilon)
     else:
-        power = 2 if isinstance(like, GDP) else 1
+        parts, power = [least_strength(entry, like) for entry in entries], 2 if isinstance(like, GDP) else 1
         total = round_up(lambda: sum((arb(part) ** power for part in parts), arb(0)).root(power))
     united = replace(like, assumptions=tuple({text for entry in entries for text in entry.assumptions}))
-    return _stated(entries, united, list(like.parameters)[-1], total)
+    return _stated(entries, united, list(like.parameters)[-1], total) if entries else None
 
 
 def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
-    """delta at epsilon: what has the weakest kind of curve among the entries is joined first, then the rest."""
+    """delta at epsilon: all those with the weakest kind of curve are joined into one, and that with the rest."""
     renyi = [entry for entry in entries if isinstance(entry, RDP | ZCDP)]
     weakest = min(renyi, key=lambda entry: entry.parameters.get("alpha", math.inf), default=GDP(1.0))
     curved = (PureDP, GDP, ZCDP, RDP) if renyi else (GDP,)
@@ -192,9 +188,9 @@ def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
     if joint is None or (pairs and not renyi):
         return _mixture_delta(pairs, joint.parameters["mu"] if joint else 0.0, epsilon)
     if not pairs:
-        return _least(joint, ApproxDP(epsilon, 0.5))
-    shares = [ApproxDP(max(epsilon * k / 8, math.ulp(0.0)), 0.5) for k in range(1, 8)]
-    return min(_mixture_delta([*pairs, (s.epsilon, _least(joint, s))], 0.0, epsilon) for s in shares)
+        return _delta(joint, epsilon)
+    shares = [max(epsilon * k / 8, math.ulp(0.0)) for k in range(1, 8)]
+    return min(_mixture_delta([*pairs, (share, _delta(joint, share))], 0.0, epsilon) for share in shares)
 
 
 def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) -> float:
@@ -221,20 +217,20 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
         steps = math.ceil(Fraction(e) * parts / Fraction(top))
         up, down = response(steps) * masses, response(-steps) * masses
         masses = np.pad(up, (2 * steps, 0)) + np.pad(down, (0, 2 * steps))
-    groups = np.array_split(np.flatnonzero(masses), min(int(np.count_nonzero(masses)), GROUPS))
-    finite = math.fsum(masses[atoms].sum() * gaussian(int(atoms[-1]) - len(masses) // 2) for atoms in groups)
-    # relative rounding errors of positive terms, and the masses that underflow
+    atoms = np.flatnonzero(masses)
+    groups = np.array_split(atoms, min(len(atoms), GROUPS))  # each is counted at its largest loss
+    finite = math.fsum(masses[group].sum() * gaussian(int(group[-1]) - len(masses) // 2) for group in groups)
+    # what floats may have lost: a relative part of each positive term, and masses that underflow
     finite = finite * (1 + (2 * len(pairs) + len(groups[0]) + 8) * 2.0**-52) + 2.0**-1000
-    deltas = [finite, *(d for _, d in pairs)]
-    kept = lambda: sum(((-arb(d)).log1p() for d in deltas), arb(0))
-    return 1.0 if max(deltas) >= 1 else round_up(lambda: -kept().expm1())
+    deltas = [min(delta, 1.0) for delta in (finite, *(delta for _, delta in pairs))]
+    return min(1.0, round_up(lambda: 1 - math.prod((1 - arb(delta) for delta in deltas), start=arb(1))))
 
 
-def _least(given: Guarantee, like: Guarantee) -> float:
+def least_strength(given: Guarantee, like: Guarantee) -> float:
     """The least strength of like's type, at like's alpha or epsilon, that provably follows from the given one.
 
-    Exact from PureDP (worst case: randomised response) and GDP (two normals), and from ZCDP to RDP; infinity,
-    or delta = 1, where nothing follows.
+    Exact from PureDP (worst case: randomised response) and GDP (worst case: two normals); infinity, or delta = 1,
+    where nothing follows.
     """
     from flint import arb
 
@@ -260,17 +256,21 @@ def _least(given: Guarantee, like: Guarantee) -> float:
         case ZCDP(rho), RDP(alpha):
             return round_up(lambda: arb(alpha) * rho)
         case ZCDP(rho), ApproxDP(at):
-            best = largest_float(lambda beta: (2 * beta + 1) * rho - at < math.log1p(1 / beta))
-            return round_up(lambda: _renyi_curve(arb(best), (1 + arb(best)) * rho - at))
+            best = largest_float(lambda beta: (2 * beta + 1) * rho / (at + math.log1p(1 / beta)), 1.0)
+            return min(1.0, round_up(lambda: _renyi_curve(arb(best), (1 + arb(best)) * rho - at)))
         case RDP(order, e), RDP(alpha):
             return e if alpha <= order else math.inf
         case RDP(alpha, e), ApproxDP(at):
-            return round_up(lambda: _renyi_curve(arb(alpha) - 1, arb(e) - at))
+            return min(1.0, round_up(lambda: _renyi_curve(arb(alpha) - 1, arb(e) - at)))
         case ApproxDP(e, delta), ApproxDP(at):
             return delta if e <= at else 1.0
         case Guarantee(), Guarantee():
             return 1.0 if isinstance(like, ApproxDP) else math.inf
     raise InputError(f"{given!r} and {like!r} are not both guarantees: give for example GDP(1.0).")
+
+
+def _delta(given: Guarantee, epsilon: float) -> float:
+    return least_strength(given, ApproxDP(epsilon, 0.5))
 
 
 def _response_divergence(half: arb, alpha: arb) -> arb:
@@ -279,20 +279,20 @@ def _response_divergence(half: arb, alpha: arb) -> arb:
     return above_one.log1p() / (alpha - 1)
 
 
-def gaussian_curve(mu: float, epsilon: arb) -> arb:
-    """delta of mu-GDP, mu >= 0, at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
+def gaussian_curve(mu: float | arb, epsilon: arb) -> arb:
+    """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
     from flint import arb
 
     if mu == 0:
         return (-epsilon.expm1()).max(0)
     near, far = ((epsilon / mu + sign * arb(mu) / 2) / arb(2).sqrt() for sign in (-1, 1))
-    most, curve = near.erfc(), near.erfc() - epsilon.exp() * far.erfc()
-    return (most.min(curve) if curve.is_finite() else most) / 2
+    most, less = near.erfc(), epsilon.exp() * far.erfc()
+    return (most - less if most - less < most else most) / 2  # the first term alone where `less` is out of range
 
 
 def _renyi_curve(beta: arb, excess: arb) -> arb:
     """delta from a Rényi divergence epsilon + excess of order 1 + beta (Canonne, Kamath, Steinke 2020)."""
-    if excess > 0 and beta * excess.expm1() > 1:  # a lower order gives more, in the simplest form
+    if excess > 0 and beta * excess.expm1() > 1:  # a lower order does better, and has a simpler form
         return -(-excess).expm1()
     return (beta * (excess - (1 / beta).log1p()) - beta.log1p()).exp()
 
@@ -308,39 +308,50 @@ def round_up(formula: Callable[[], arb]) -> float:
     return nearest if nearest >= ball else math.nextafter(nearest, math.inf)
 
 
-def largest_float(holds: Callable[[float], bool], *probes: float) -> float:
-    """The largest positive float where a predicate that fails from some point on holds; 0 if there is none.
+def largest_float(value: Callable[[float], float], goal: float, *probes: float) -> float:
+    """The largest positive float x with value(x) <= goal, for an increasing function; 0 if there is none.
 
-    Bisects the bit patterns, which order the positive floats; probes are tried first, the last one foremost.
+    Bisects the bit patterns, which order the floats, or interpolates log value by the Illinois rule (Dowell,
+    Jarratt 1971) where that is possible; the probes are tried first, from the last to the first.
     """
-    low, high, untried = 0, int(np.float64(np.inf).view(np.int64)), [probe for probe in probes if 0 < probe < math.inf]
+    low, high, side, left, right = 0, _bits(math.inf), 0, math.nan, math.nan
+    untried = [_bits(probe) for probe in probes]
     while high - low > 1:
-        middle = untried.pop() if untried else np.int64((low + high) // 2).view(np.float64).item()
-        bits = int(np.float64(middle).view(np.int64))
-        low, high = (max(low, bits), high) if holds(middle) else (low, min(high, bits))
+        share = left / (left - right) if left <= 0 < right else 0.5
+        middle = untried.pop() if untried else low + int((high - low) * share)
+        middle = min(max(middle, low + 1), high - 1)
+        found = value(np.int64(middle).view(np.float64).item())
+        gap = math.log(found) - math.log(goal) if 0 < found < math.inf and goal > 0 else math.nan
+        if found <= goal:
+            low, side, left, right = middle, -1, gap, right / (2 if side < 0 else 1)
+        else:
+            high, side, left, right = middle, 1, left / (2 if side > 0 else 1), gap
     return np.int64(low).view(np.float64).item()
 
 
+def _bits(number: float) -> int:
+    return int(np.float64(number).view(np.int64))
+
+
 def checked(name: str, value: object) -> float:
-    """The value as a float if it is a number in the open interval where the parameter of that name may lie."""
+    """The value as a float, if it is a number strictly between the limits of the parameter of that name."""
     low, high = {"delta": (0.0, 1.0), "alpha": (1.0, math.inf)}.get(name, (0.0, math.inf))
     try:
         number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except OverflowError:
         number = math.inf
     if not low < number < high:
-        raise InputError(
-            f"{name} = {value!r} is not a number strictly between {low:g} and {high:g}: give one."
-        )
+        raise InputError(f"{name} = {value!r} is not a number above {low:g} and below {high:g}: give one.")
     return number
 
 
 def _stated(source: object, goal: G, name: str, least: float) -> G:
     """The goal with its parameter `name` at the least proved value, if that promises anything."""
-    limit, found = (1.0 if name == "delta" else math.inf), {name: max(least, math.ulp(0.0))}
+    limit = 1.0 if name == "delta" else math.inf
+    found: dict[str, Any] = {name: max(least, math.ulp(0.0))}
     if least < limit:
-        return replace(goal, **cast("dict[str, Any]", found))
+        return replace(goal, **found)
     raise MechanismError(
-        f"{source!r} proves no {name} < {limit:g} for a {type(goal).__name__} like {goal!r}: convert only along"
-        " PureDP, GDP, ZCDP, RDP (alpha may fall), ApproxDP (with a large enough epsilon and delta)."
+        f"{source!r} proves no {name} < {limit:g} of a {type(goal).__name__} such as {goal!r}: convert only down"
+        " the list PureDP, GDP, ZCDP, RDP (alpha may fall), ApproxDP (with a large enough epsilon or delta)."
     )

@@ -1,42 +1,39 @@
-"""The ledger: an append-only SQLite file whose reservations never compose to more than its budget.
-
-The invariant, why a crash is safe and which theorem stands behind each type of budget: docs/proofs/ledger.md.
-"""
+"""An append-only file whose reservations never compose to more than its budget (docs/proofs/ledger.md)."""
 
 import hashlib
 import json
-import math
 import os
 import sqlite3
 import threading
+from bisect import bisect
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
-from riemdp.errors import BudgetExceeded, InputError
+from riemdp.errors import BudgetExceeded, InputError, MechanismError
 from riemdp.privacy.guarantee import ApproxDP, Guarantee, compose
 
 _ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"
 _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all entries before it.
     "CREATE TABLE entry (/* riemdp ledger, format 1 */ id INTEGER PRIMARY KEY, time_utc TEXT NOT NULL,"
     " guarantee TEXT NOT NULL, description TEXT NOT NULL, status TEXT NOT NULL, version TEXT NOT NULL,"
-    " digest TEXT NOT NULL, CHECK (status = iif(id, iif(status = 'released', status, 'reserved'), 'budget')))",
+    " digest TEXT NOT NULL, CHECK (status IN ('budget', 'reserved', 'released')))",
     f"CREATE TRIGGER no_delete BEFORE DELETE ON entry {_ABORT}",
     # INSERT OR REPLACE deletes without waking that trigger: hence a new entry must take the next free id.
-    "CREATE TRIGGER only_append BEFORE INSERT ON entry"
-    f" WHEN NEW.id IS NOT (SELECT count(*) FROM entry) OR NEW.status = 'released' {_ABORT}",
+    "CREATE TRIGGER only_append BEFORE INSERT ON entry WHEN (NEW.id, NEW.status) IS NOT"
+    f" (SELECT count(*), iif(count(*), 'reserved', 'budget') FROM entry) {_ABORT}",
     "CREATE TRIGGER only_release BEFORE UPDATE ON entry WHEN (OLD.status, NEW.status, NEW.id, NEW.time_utc,"
     " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
     f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
 ]
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
-# file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone: otherwise a power cut
-# could bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
-_DURABLE = ["PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON"]
+# file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
+# bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
+_DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"
 # A child forked while another thread is inside SQLite would inherit that thread's locks for ever: connections
 # live under this lock and fork() waits for it. Nothing else may open the file: POSIX drops all the locks that
 # a process has on a file as soon as any of its descriptors is closed.
@@ -61,13 +58,13 @@ class Entry:
 class Ledger:
     """A privacy budget kept in a file, from which every release reserves its guarantee before it draws noise.
 
-    `Ledger(path, budget)` creates the file, or opens it if its budget is the same; `Ledger(path)` opens it. It
-    is nothing but an absolute path and the budget found there: copies, pickles, scikit-learn clones, threads
-    and processes all spend from that one file. The file is the budget: never copy it or put back an old one.
+    `Ledger(path, budget)` creates the file, or opens it if its budget is the same; `Ledger(path)` opens it.
+    It is but an absolute path and the budget found there: copies, pickles, scikit-learn clones, threads and
+    processes all spend from that one file. The file is the budget: never copy it or put back an old one.
 
     Under PureDP, GDP, RDP and ZCDP budgets the guarantees may be chosen in the light of earlier releases
-    (privacy filters: Rogers et al. 2016, Feldman-Zrnic 2021, Smith-Thakurta 2022). Under an ApproxDP budget the
-    analyses may, but the sequence of guarantees must not, depend on them, unless every entry is GDP.
+    (privacy filters: Rogers et al. 2016, Feldman-Zrnic 2021, Smith-Thakurta 2022). Under an ApproxDP budget
+    the analyses may, but the sequence of guarantees must not, depend on them, unless every entry is GDP.
     """
 
     path: Path
@@ -75,78 +72,76 @@ class Ledger:
     timeout: float = field(compare=False, repr=False)
 
     def __init__(self, path: str | Path, budget: Guarantee | None = None, timeout: float = 30.0) -> None:
-        _require(isinstance(budget, Guarantee | None), f"budget {budget!r} is no guarantee; give e.g. GDP(1).")
-        _require(0 <= timeout <= 86_400, f"timeout {timeout!r} is not in [0, 86400] seconds; give e.g. 30.")
-        self.__dict__.update(path=_checked_path(path), budget=budget, timeout=float(timeout))
+        _require(isinstance(budget, Guarantee | None), f"budget {budget!r} is no guarantee; give GDP(1) say.")
+        seconds = isinstance(timeout, int | float) and 0 <= timeout <= 86_400
+        _require(seconds, f"timeout {timeout!r} is not a number of seconds in [0, 86400]; give 30 say.")
+        self.__dict__.update(path=_checked_path(path, budget), budget=budget, timeout=float(timeout))
         if budget is not None and not os.path.lexists(self.path):
             self._create(budget)
-        self.__dict__.update(budget=self._entries()[0].guarantee)
+        with self._transaction("BEGIN") as (_, entries):
+            self.__dict__.update(budget=entries[0].guarantee)
 
     def reserve(self, guarantee: Guarantee, description: str = "") -> int:
-        """Commit `guarantee` durably if the total stays within the budget, and return the entry's id.
-
-        One transaction reads, composes, compares and writes; BudgetExceeded means that nothing was written.
-        """
-        _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give e.g. GDP(0.1).")
+        """Commit `guarantee` durably if the total stays within the budget, else BudgetExceeded."""
         line = isinstance(description, str) and description.isprintable()
         _require(line, f"description {description!r} is not one line of printable text; give a str.")
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
             past = [entry.guarantee for entry in entries[1:]]
             if self._fits([*past, guarantee]):
                 return _append(db, guarantee, description, "reserved")
-        spent, left = compose(past, like=self.budget), self._largest_share(past)
-        asked = f"guarantee {guarantee!r} does not fit the budget {self.budget!r}"
-        raise BudgetExceeded(f"{asked}, of which {spent!r} is spent; ask for at most {left!r}.")
+        spent = compose(past, like=self.budget)
+        gone = f"{spent!r} of the budget {self.budget!r} is spent; ask for at most ledger.remaining"
+        raise BudgetExceeded(f"guarantee {guarantee!r} does not fit: {gone}.")
 
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
             status = {entry.id: entry.status for entry in entries}.get(entry_id, "unknown")
-            _require(status == "reserved", f"entry_id {entry_id!r} is {status}; give reserve()'s answer once.")
+            _require(status == "reserved", f"entry_id {entry_id!r} is {status}; give reserve()'s id once.")
             db.execute("UPDATE entry SET status = 'released' WHERE id = ?", (int(entry_id),))
 
     def history(self) -> list[Entry]:
         """All reservations, oldest first: ordered by `id`, since `time_utc` is only what the clock said."""
-        return self._entries()[1:]
+        with self._transaction("BEGIN") as (_, entries):
+            return entries[1:]
 
     @property
     def spent(self) -> Guarantee | None:
-        """The composition of all reservations, confirmed or not, in the budget's type; None if there are none."""
+        """All reservations, confirmed or not, composed into the budget's type; None before the first."""
         return compose([entry.guarantee for entry in self.history()], like=self.budget)
 
     @property
     def remaining(self) -> Guarantee | None:
-        """The budget times the largest share t that still fits (all but alpha is scaled); None if t < 2^-60.
+        """The largest multiple of 2^-62 of the budget (alpha kept) that still fits; None if there is none.
 
-        Bisection on `compose` itself, so reserving it succeeds: to the last bit (PureDP B - s, GDP
-        sqrt(B^2 - s^2)), except to 0.1 % for ApproxDP, where a composition may take long.
+        Found by bisection on `compose` itself, so reserving it succeeds: B - s, or sqrt(B^2 - s^2) for GDP.
+        For ApproxDP, where a composition may take a second, a multiple of 2^-10 of epsilon and delta alike.
         """
-        return self._largest_share([entry.guarantee for entry in self.history()])
+        past = [entry.guarantee for entry in self.history()]
+        parts = range(1, 1 + (2**10 if isinstance(self.budget, ApproxDP) else 2**62))
+        count = bisect(parts, False, key=lambda k: not self._fits([*past, self._share(k / len(parts))]))
+        return self._share(count / len(parts)) if count else None
+
+    def _share(self, share: float) -> Guarantee:
+        spendable = {name: value for name, value in self.budget.parameters.items() if name != "alpha"}
+        scaled = {name: max(share * value, 5e-324) for name, value in spendable.items()}
+        return Guarantee.from_dict(self.budget.to_dict() | scaled)
 
     def _fits(self, guarantees: list[Guarantee]) -> bool:
-        total = compose(guarantees, like=self.budget)
+        try:
+            total = compose(guarantees, like=self.budget)
+        except MechanismError:
+            if isinstance(self.budget, ApproxDP):
+                return False  # every guarantee has a delta at every epsilon: here it is 1
+            raise MechanismError(f"{guarantees[-1]!r} has no value in {self.budget!r}; ask in its type.") from None
         return total is None or total <= self.budget
-
-    def _largest_share(self, past: list[Guarantee]) -> Guarantee | None:
-        if self._fits([*past, self.budget]):
-            return self.budget
-        low, high, precision = 2.0**-60, 1.0, 1e-3 if isinstance(self.budget, ApproxDP) else 2.0**-52
-        while high - low > precision * high:
-            middle = math.sqrt(low * high) if high > 2 * low else (low + high) / 2
-            low, high = (middle, high) if self._fits([*past, _share(self.budget, middle)]) else (low, middle)
-        return share if self._fits([*past, share := _share(self.budget, low)]) else None
-
-    def _entries(self) -> list[Entry]:
-        with self._transaction("BEGIN") as (_, entries):
-            return entries
 
     def _create(self, budget: Guarantee) -> None:
         """Write a whole ledger beside the path, then link it there: in one step, never over another file."""
         draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
         try:
             with _LOCK, closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                for statement in [*_DURABLE, "BEGIN", *_SCHEMA]:
-                    db.execute(statement)
+                db.executescript("; ".join([_DURABLE, "BEGIN", *_SCHEMA]))
                 _append(db, budget, "", "budget")
                 db.execute("COMMIT")
             os.link(draft, self.path)
@@ -163,8 +158,7 @@ class Ledger:
         address = f"{self.path.as_uri()}?mode=rw"
         try:
             with _LOCK, closing(sqlite3.connect(address, self.timeout, uri=True, isolation_level=None)) as db:
-                for statement in [*_DURABLE, begin]:
-                    db.execute(statement)
+                db.executescript(f"{_DURABLE}; {begin}")
                 yield db, self._verified(db)
                 db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -175,25 +169,17 @@ class Ledger:
 
     def _verified(self, db: sqlite3.Connection) -> list[Entry]:
         """The budget and all reservations of a file that is a ledger, unaltered, and of this budget."""
-        name, digest = f"the ledger {str(self.path)!r}", ""
+        name, asked = f"the ledger {str(self.path)!r}", self.budget
         schema = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
         _require(schema == _SCHEMA, f"{name} is none of this version of riemdp; give another path.")
-        intact = db.execute("PRAGMA quick_check").fetchone() == ("ok",)
         rows = db.execute("SELECT * FROM entry ORDER BY id").fetchall()
-        for row in rows:
-            digest = _digest(digest, row)
-            intact = intact and digest == row[-1]
-        _require(intact and rows != [], f"{name} is damaged; restore it, and count what that may undo as spent.")
-        entries = [Entry(*row[:2], Guarantee.from_dict(json.loads(row[2])), *row[3:6]) for row in rows]
-        stored, asked = entries[0].guarantee, self.budget
-        kind = "budget" if type(stored) is type(asked) else "budget type"
-        _require(asked in (None, stored), f"{name} has another {kind}: {stored!r}, not {asked!r}; omit budget.")
+        intact = [*accumulate(rows, _digest, initial="")] == ["", *(row[-1] for row in rows)] != [""]
+        intact = intact and db.execute("PRAGMA quick_check").fetchone() == ("ok",)
+        _require(intact, f"{name} is damaged; restore it and count everything that this undoes as spent.")
+        entries = [Entry(i, t, Guarantee.from_dict(json.loads(g)), d, s, v) for i, t, g, d, s, v, _ in rows]
+        kind = "budget" if type(stored := entries[0].guarantee) is type(asked) else "budget type"
+        _require(asked in (None, stored), f"{name} has another {kind}, {stored!r} not {asked!r}; omit it.")
         return entries
-
-
-def _share(budget: Guarantee, share: float) -> Guarantee:
-    scaled = {name: max(share * x, math.ulp(0.0)) for name, x in budget.parameters.items() if name != "alpha"}
-    return replace(budget, **scaled)  # type: ignore[arg-type]
 
 
 def _require(truth: bool, message: str) -> None:
@@ -201,8 +187,15 @@ def _require(truth: bool, message: str) -> None:
         raise InputError(message)
 
 
-def _checked_path(path: str | Path) -> Path:
-    ...
+def _checked_path(path: str | Path, budget: Guarantee | None) -> Path:
+    try:
+        full = Path(path).resolve()
+        usable = full.is_file() or (budget is not None and not full.exists() and full.parent.is_dir())
+    except (TypeError, ValueError, OSError, RuntimeError):
+        usable = False
+    wanted = "a file or, with a budget, a new name in an existing folder"
+    _require(usable and path != ":memory:", f"path {path!r} is not that of a ledger; give {wanted}.")
+    return full
 
 
 def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> int:
@@ -210,8 +203,8 @@ def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, stat
     now = datetime.now(UTC).isoformat(timespec="seconds")
     row = (last + 1, now, json.dumps(guarantee.to_dict()), description, status, version("riemdp"))
     db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _digest(digest, row)))
-    return int(last + 1)
+    return row[0]
 
 
-def _digest(previous: str, row: tuple[Any, ...]) -> str:
+def _digest(previous: str, row: tuple[object, ...]) -> str:
     return hashlib.sha256(json.dumps([previous, *row[:4], row[5]], default=repr).encode()).hexdigest()
