@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -27,15 +28,16 @@ DIGITS = range(10)
 FEATURES = (
     "$x$", "$y$", "$I$", "$|I_x|$", "$|I_y|$", "$|I_{xx}|$", "$|I_{yy}|$", "$\\Vert\\nabla I\\Vert$", "angle",
 )  # fmt: skip
-LOOK = """
-Look at {picture}: the bottom row shows what sets each digit apart, purple for more and orange for less than in
-the mean of all digits. A 1 is a vertical stroke: its second derivative varies much along x and little along y.\
-"""
+LOOK = (
+    "\nLook at {picture}: the bottom row shows what sets each digit apart, purple for more and orange for "
+    "less than in the mean of all digits. A 1 is a vertical stroke: its second derivative varies much along "
+    "x and little along y."
+)
 
 
 @dataclass(frozen=True)
 class Digits:
-    """Images, what they show, and their descriptors; the first half is for the means, the second to try them."""
+    """Images, what they show, their descriptors; the first half makes the means, the second tries them."""
 
     images: Array
     labels: Array
@@ -97,10 +99,11 @@ def _accuracies(digits: Digits, space: SPD, means: list[FrechetMean]) -> list[fl
 
 def table(digits: Digits, flat: ClassMeans, curved: ClassMeans) -> Table:
     """One row per digit."""
-    out = Table(title="Certified Fréchet means of handwritten digits (9 x 9 covariance descriptors)")
-    flat_columns = [f"log-E.\n{name}" for name in ("error ≤", "ms", "named")]
-    curved_columns = [f"affine\n{name}" for name in ("error ≤", "ms", "named", "passes", "spread")]
-    for name in ("digit", "n", *flat_columns, *curved_columns):
+    title = "Certified Fréchet means of handwritten digits (9 x 9 covariance descriptors)"
+    out = Table(title=title, box=SIMPLE, padding=(0, 0, 0, 1))
+    flat_columns = [f"log-E.\n{name}" for name in ("error", "ms", "named")]
+    curved_columns = [f"affine\n{name}" for name in ("error", "ms", "named", "passes", "spread")]
+    for name in ("\ndigit", "\nn", *flat_columns, *curved_columns):
         out.add_column(name, justify="right")
     counts = np.bincount(digits.labels[digits.is_known])
     for digit in DIGITS:
@@ -118,8 +121,8 @@ def summary(name: str, result: ClassMeans) -> str:
     """One line on one geometry."""
     worst = max(mean.error_bound for mean in result.means)
     return (
-        f"{name}: ten means in {1e3 * sum(result.seconds):.0f} ms, each proven to lie within {worst:.0e} of the "
-        f"exact one; the nearest mean names {np.mean(result.accuracies):.0%} of the unseen digits."
+        f"{name}: ten means in {1e3 * sum(result.seconds):.0f} ms, each proven to lie within {worst:.0e} of "
+        f"the exact one; the nearest mean names {np.mean(result.accuracies):.0%} of the unseen digits."
     )
 
 
@@ -127,18 +130,19 @@ def draw(digits: Digits, result: ClassMeans, path: Path) -> None:
     """Average images above the logarithms of their means, above what sets each apart from all digits."""
     from matplotlib.figure import Figure
 
+    known = digits.is_known
     logs = result.space.log(result.points, np.eye(9))
-    everything = result.space.log(frechet_mean(digits.descriptors, result.space, tol=TOL).point, np.eye(9))
-    averages = np.stack([digits.images[digits.labels == digit].mean(axis=0) for digit in DIGITS])
+    everything = result.space.log(frechet_mean(digits.descriptors[known], result.space, TOL).point, np.eye(9))
+    averages = np.stack([digits.images[known & (digits.labels == digit)].mean(axis=0) for digit in DIGITS])
     figure = Figure(figsize=(15, 5.0), layout="constrained", facecolor="white")
     axes = figure.subplots(3, 10)
     _row(figure, axes[0], averages, "average image", cmap="Greys")
     _row(figure, axes[1], logs, "log of the mean", cmap="PuOr")
     _row(figure, axes[2], logs - everything, "minus that\nof all digits", cmap="PuOr")
     _label(axes)
-    figure.suptitle("What a handwritten digit looks like on average, in the space of SPD matrices", fontsize=14)
+    figure.suptitle("Handwritten digits, averaged in the space of SPD matrices", fontsize=14)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=160)
+    figure.savefig(path, dpi=160, bbox_inches="tight")
 
 
 def _row(figure: Any, axes: Any, pictures: Array, name: str, *, cmap: str) -> None:
@@ -170,7 +174,7 @@ def main(out_dir: str | Path = "demo") -> Path:
     digits = load_digits()
     flat, curved = class_means(digits, SPDLogEuclidean(9)), class_means(digits, SPDAffine(9))
     console.print(table(digits, flat, curved))
-    for name, result in (("log-Euclidean", flat), ("Affine-invariant", curved)):
+    for name, result in (("Log-Euclidean", flat), ("Affine-invariant", curved)):
         console.print(summary(name, result), highlight=False)
     picture = Path(out_dir) / "means.png"
     draw(digits, curved, picture)

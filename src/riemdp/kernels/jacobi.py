@@ -68,30 +68,30 @@ def _rotate(a: Array, i: int, p: int, j: int, q: int, c: Array, s: Array) -> Non
 
 
 @inlined
-def _angles(a: Array, p: int, q: int, c: Array, s: Array, worst: Array) -> None:
-    """Rotations that annihilate a[p, q]; `worst` > 0 where it was not yet negligible."""
+def _angles(a: Array, p: int, q: int, c: Array, s: Array, worst: Array, active: Array) -> None:
+    """Rotations that annihilate a[p, q] in active lanes; `worst` > 0 where it was not yet negligible."""
     for lane in range(LANES):
         x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
         excess = r * r - NEGLIGIBLE * abs(x * y)
         worst[lane] = excess if excess > worst[lane] else worst[lane]
         d = y - x
         root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
-        t = 2.0 * r / (root if d >= 0.0 else -root)
+        t = active[lane] * (2.0 * r / (root if d >= 0.0 else -root))
         cosine = 1.0 / math.sqrt(1.0 + t * t)
         c[lane] = cosine
         s[lane] = t * cosine
         a[p, p, lane] = x - t * r
         a[q, q, lane] = y + t * r
-        a[p, q, lane] = 0.0
+        a[p, q, lane] = (1.0 - active[lane]) * r
 
 
 @inlined
-def _sweep(a: Array, v: Array, c: Array, s: Array, worst: Array) -> None:
+def _sweep(a: Array, v: Array, c: Array, s: Array, worst: Array, active: Array) -> None:
     """One cyclic sweep; row p of `v` is the p-th eigenvector."""
     k = a.shape[0]
     for p in range(k - 1):
         for q in range(p + 1, k):
-            _angles(a, p, q, c, s, worst)
+            _angles(a, p, q, c, s, worst, active)
             for i in range(p):
                 _rotate(a, i, p, i, q, c, s)
             for i in range(p + 1, q):
@@ -104,18 +104,24 @@ def _sweep(a: Array, v: Array, c: Array, s: Array, worst: Array) -> None:
 
 @helper
 def _diagonalise(a: Array, v: Array, c: Array, s: Array) -> None:
-    """Eigenvalues on the diagonal of `a`, eigenvectors in the rows of `v`."""
+    """Eigenvalues on the diagonal of `a`, eigenvectors in the rows of `v`.
+
+    A lane that has converged rests (rotations by 0) until all have, so that the result for a matrix does not
+    depend, not even by rounding, on the others of its block: sensitivity proofs count on that.
+    """
     k = a.shape[0]
     for i in range(k):
         for j in range(k):
             for lane in range(LANES):
                 v[i, j, lane] = 1.0 if i == j else 0.0
-    worst = np.empty(LANES)
+    worst, active = np.empty(LANES), np.ones(LANES)
     for _ in range(MAX_SWEEPS):
         for lane in range(LANES):
             worst[lane] = 0.0
-        _sweep(a, v, c, s, worst)
-        if k <= 2 or _largest(worst) <= 0.0:
+        _sweep(a, v, c, s, worst, active)
+        for lane in range(LANES):
+            active[lane] = 1.0 if worst[lane] > 0.0 else 0.0
+        if k <= 2 or _largest(active) == 0.0:
             return
 
 

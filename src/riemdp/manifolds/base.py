@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.threads import map_ranges
 
 Array = NDArray[Any]
 
@@ -130,21 +129,21 @@ class Space(ABC):
     def _dist(self, a: Array, b: Array) -> Array:
         return np.asarray(np.linalg.norm(self._log(b, a), axis=-1))
 
-    def _mean_closed_form(self, points: Array) -> FlatMean:
+    def _mean_closed_form(self, points: Array) -> FlatMean:  # noqa: ARG002
         """The mean of a flat space."""
         raise ConvergenceError(f"{self!r} is curved: its mean has no closed form.")
 
-    def _mean_start(self, points: Array) -> Array:
+    def _mean_start(self, points: Array) -> Array:  # noqa: ARG002
         """A first guess of the mean."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:
+    def _local_model(self, points: Array, x: Array) -> LocalModel:  # noqa: ARG002
         """The Fréchet function around x."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
-    def _radius(self, points: Array, x: Array) -> float:
-        """Largest distance of the points to x."""
-        return max(map_ranges(lambda i, j: float(self._dist(x, points[i:j]).max()), len(points), ROWS))
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin."""
+        raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
     # --- what users call --------------------------------------------------------------------------------
 
@@ -152,21 +151,25 @@ class Space(ABC):
         """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1."""
         base = self._points(base_point, "base_point")
         coords = self._to_coords(self._vectors(tangent_vec, base), base)
-        return self._write(self._exp(coords, base), base_point)
+        return self._write(self._reach(coords, base, "tangent_vec"), base_point)
 
     def log(self, point: ArrayLike, base_point: ArrayLike) -> Array:
         """Tangent vector at `base_point` whose exponential is `point`, the shortest one."""
-        base = self._points(base_point, "base_point")
-        coords = self._log(self._points(point, "point"), base)
-        return self._write(self._from_coords(coords, base), base_point)
+        base, target = self._points(base_point, "base_point"), self._points(point, "point")
+        check_batches(point=self._batch(target), base_point=self._batch(base))
+        return self._write(self._from_coords(self._log(target, base), base), base_point)
 
     def dist(self, a: ArrayLike, b: ArrayLike) -> Array:
         """Geodesic distance."""
-        return self._dist(self._points(a, "a"), self._points(b, "b"))
+        p, q = self._points(a, "a"), self._points(b, "b")
+        check_batches(a=self._batch(p), b=self._batch(q))
+        return self._dist(p, q)
 
     def inner(self, u: ArrayLike, v: ArrayLike, base_point: ArrayLike) -> Array:
         """Riemannian inner product of two tangent vectors."""
-        a, b = self.coordinates(u, base_point), self.coordinates(v, base_point)
+        base = self._points(base_point, "base_point")
+        a, b = (self._to_coords(self._vectors(w, base, name), base) for w, name in ((u, "u"), (v, "v")))
+        check_batches(u=a.shape[:-1], v=b.shape[:-1])
         return np.asarray((a * b).sum(axis=-1))
 
     def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
@@ -180,18 +183,22 @@ class Space(ABC):
 
     def from_coordinates(self, coords: ArrayLike, base_point: ArrayLike) -> Array:
         """Tangent vector with the given orthonormal coordinates: the inverse of `coordinates`."""
-        base = self._points(base_point, "base_point")
-        return self._write(self._from_coords(self._coords(coords), base), base_point)
+        base, values = self._points(base_point, "base_point"), self._coords(coords)
+        check_batches(coords=values.shape[:-1], base_point=self._batch(base))
+        return self._write(self._from_coords(values, base), base_point)
 
     def log_volume_density(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
-        """Logarithm of |det d exp|: how much the exponential map stretches volume at `tangent_vec`."""
+        """Logarithm of det d exp: how much the exponential map stretches volume at `tangent_vec`.
+
+        It is -inf from the injectivity radius on, where exp no longer is one to one.
+        """
         return self._log_density(self.coordinates(tangent_vec, base_point))
 
     def geodesic(self, a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
-        start = self._points(a, "a")
-        coords = self._log(self._points(b, "b"), start)
-        return self._write(self._exp(_real(t, "t")[..., None] * coords, start), a)
+        start, end, times = self._points(a, "a"), self._points(b, "b"), finite_array(t, "t")
+        check_batches(a=self._batch(start), b=self._batch(end), t=times.shape)
+        return self._write(self._reach(times[..., None] * self._log(end, start), start, "t"), a)
 
     def contains(self, points: ArrayLike) -> Array:
         """Which arrays are points of the space, within the relative tolerance MEMBERSHIP_TOL = 1e-8."""
@@ -201,16 +208,17 @@ class Space(ABC):
 
     def project(self, raw: ArrayLike) -> Array:
         """Raw data as points of the space (see each space); an InputError if some cannot become one."""
-        values = self._project(self._read(raw, "raw"))
-        good = _finite(values, len(self._inner_shape))
+        array = self._read(raw, "raw")
+        with np.errstate(all="ignore"):
+            values = self._project(array)
+        good = _finite(array, len(self._inner_shape)) & _finite(values, len(self._inner_shape))
         if not good.all():
             raise InputError(f"{_which(good, 'raw')} cannot be projected to {self!r}: {self._remedy}.")
         return self._write(values, raw)
 
     def random_point(self, size: int, rng: np.random.Generator | int) -> Array:
         """`size` random points around the origin, well within the ball where means are unique."""
-        generator = np.random.default_rng(rng)
-        coords = self._random_coords(size, generator)
+        coords = self._random_coords(whole_number(size, "size", 1), random_generator(rng))
         return self._write(self._exp(coords, self._read(self.origin, "origin")), self.origin)
 
     # --- reading what users pass ------------------------------------------------------------------------
@@ -222,11 +230,24 @@ class Space(ABC):
         """Shape of a point as the primitives see it."""
         return self.point_shape
 
+    def _batch(self, array: Array) -> tuple[int, ...]:
+        """The leading axes of points or vectors."""
+        return array.shape[: array.ndim - len(self._inner_shape)]
+
+    def _reach(self, coords: Array, base: Array, name: str) -> Array:
+        """The exponential map, refused where its result does not fit float64."""
+        with np.errstate(all="ignore"):
+            values = self._exp(coords, base)
+        good = _finite(values, len(self._inner_shape))
+        if not good.all():
+            raise InputError(f"{_which(good, name)} leads beyond the range of float64: make it smaller.")
+        return values
+
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         coords = rng.standard_normal((size, self.dim))
         radius = self.uniqueness_radius / 2
         if np.isinf(radius):
-            return coords / np.sqrt(max(1, self.dim)) * 2
+            return np.asarray(2 * coords / np.sqrt(self.dim))
         lengths = radius * rng.random((size, 1)) ** (1 / self.dim)
         return np.asarray(coords / np.linalg.norm(coords, axis=-1, keepdims=True) * lengths)
 
@@ -244,38 +265,58 @@ class Space(ABC):
         array = self._read(value, name)
         good = self.contains(value)
         if not good.all():
-            raise InputError(f"{_which(good, name)} is not a point of {self!r}: pass {name} through project() first.")
+            raise InputError(f"{_which(good, name)} is not a point of {self!r}: make it one with project().")
         return array
 
-    def _vectors(self, value: Any, base: Array) -> Array:
-        array = self._read(value, "tangent_vec")
+    def _vectors(self, value: Any, base: Array, name: str = "tangent_vec") -> Array:
+        array = self._read(value, name)
+        check_batches(**{name: self._batch(array)}, base_point=self._batch(base))
         with np.errstate(all="ignore"):
             good = np.asarray(_finite(array, len(self._inner_shape)) & self._is_tangent(array, base))
         if not good.all():
             raise InputError(
-                f"{_which(good, 'tangent_vec')} is not a tangent vector of {self!r} at base_point: "
+                f"{_which(good, name)} is not a tangent vector of {self!r} at base_point: "
                 "make one with log() or from_coordinates()."
             )
         return array
 
     def _coords(self, value: ArrayLike) -> Array:
-        array = _real(value, "coords")
+        array = finite_array(value, "coords")
         _check_shape(array, (self.dim,), "coords", self)
-        if not np.isfinite(array).all():
-            raise InputError("coords holds NaN or infinite numbers: pass finite ones.")
         return array
 
 
-def _real(value: Any, name: str) -> Array:
+def _array(value: Any, name: str) -> Array:
     try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{name} has rows of different shapes: pass arrays of one shape.") from None
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(f"{name} does not form one array: pass numbers in rows of one shape.") from None
+
+
+def _real(value: Any, name: str) -> Array:
+    array = _array(value, name)
     if array.dtype.kind == "c":
         raise InputError(f"{name} is complex: pass real numbers.")
     if array.dtype.kind not in "fiu":
         raise InputError(f"{name} has dtype {array.dtype}: pass real numbers.")
     return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def finite_array(value: Any, name: str) -> Array:
+    """`value` as an array of finite floats."""
+    array = _real(value, name)
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} holds NaN or infinite numbers: pass finite ones.")
+    return array
+
+
+def check_batches(**leading: tuple[int, ...]) -> None:
+    """Leading shapes must broadcast."""
+    try:
+        np.broadcast_shapes(*leading.values())
+    except ValueError:
+        shapes = ", ".join(f"{name} {shape}" for name, shape in leading.items())
+        raise InputError(f"The leading axes do not broadcast ({shapes}): pass batches of one size.") from None
 
 
 def _check_shape(array: Array, shape: tuple[int, ...], name: str, space: Space) -> None:
@@ -296,6 +337,14 @@ def _which(good: Array, name: str) -> str:
         return name
     index = np.unravel_index(int(np.argmin(good)), good.shape)
     return f"{name}[{', '.join(map(str, index))}]"
+
+
+def random_generator(rng: Any) -> np.random.Generator:
+    """A generator from a generator or a seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng = {rng!r}: pass a numpy.random.Generator or a whole number.") from None
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

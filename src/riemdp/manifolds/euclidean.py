@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, FlatMean, Space, whole_number
+from riemdp.manifolds.scalars import norm
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,15 @@ class Euclidean(Space):
     def _mean_closed_form(self, points: Array) -> FlatMean:
         """Rows are added pairwise within a block, blocks exactly: a chain of fewer than 64 roundings."""
         sums = np.array(map_ranges(lambda i, j: _column_sums(points[i:j]), len(points), ROWS))
+        if not np.isfinite(sums).all():
+            raise InputError("X holds numbers too large to add up in float64: scale them down.")
         total = np.array([math.fsum(column) for column in sums[:, : self.d].T])
-        magnitude = np.linalg.norm(sums[:, self.d :].sum(axis=0)) / len(points)
+        magnitude = norm(sums[:, self.d :].sum(axis=0)) / len(points)
         return FlatMean(total / len(points), float(64 * UNIT_ROUNDOFF * magnitude))
 
 
 def _column_sums(block: Array) -> Array:
     """Sums of the columns and of their absolute values; NumPy adds pairwise along contiguous memory only."""
     columns = np.ascontiguousarray(block.T, dtype=np.float64)
-    return np.concatenate([columns.sum(axis=1), np.abs(columns).sum(axis=1)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.concatenate([columns.sum(axis=1), np.abs(columns).sum(axis=1)])

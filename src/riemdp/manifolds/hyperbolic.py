@@ -20,7 +20,7 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
+from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
 
 
@@ -41,7 +41,7 @@ class Hyperbolic(Space):
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
         object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
         if self.curvature >= 0:
-            raise InputError(f"curvature = {self.curvature!r}: hyperbolic space has negative curvature; use Sphere.")
+            raise InputError(f"curvature = {self.curvature!r}: pass a negative one, or use Sphere.")
 
     @property
     def radius(self) -> float:
@@ -71,12 +71,12 @@ class Hyperbolic(Space):
     @property
     def origin(self) -> Array:
         """(R, 0, ..., 0)."""
-        return self.radius * np.eye(self.d + 1)[0]
+        return np.asarray(self.radius * np.eye(self.d + 1)[0])
 
     def _lift(self, space_part: Array) -> Array:
         """The point with this space part (in units of R)."""
         time = np.hypot(1.0, norm(space_part))[..., None]
-        return np.concatenate([time, space_part], axis=-1) * self.radius
+        return np.asarray(np.concatenate([time, space_part], axis=-1) * self.radius)
 
     def _exp(self, coords: Array, base: Array) -> Array:
         p = base[..., 1:] / self.radius
@@ -86,11 +86,7 @@ class Hyperbolic(Space):
         return self._lift(_boost(at_origin, time, p))
 
     def _log(self, points: Array, base: Array) -> Array:
-        p, q = base[..., 1:] / self.radius, points[..., 1:] / self.radius
-        # The boost of q - p, with the difference of times from the space parts: exact for nearby points.
-        gap = q - p
-        time_gap = ((p + q) * gap).sum(axis=-1, keepdims=True) / (_time(p) + _time(q))
-        at_origin = _boost(gap, time_gap, -p)
+        at_origin = _boost_back(points[..., 1:] / self.radius, base[..., 1:] / self.radius)
         length = norm(at_origin)[..., None]
         factor = np.where(length > 0, np.arcsinh(length) / np.where(length > 0, length, 1.0), 1.0)
         return np.asarray(self.radius * at_origin * factor)
@@ -108,11 +104,12 @@ class Hyperbolic(Space):
         return np.asarray((self.d - 1) * log_sinhc(norm(coords) / self.radius))
 
     def _contains(self, points: Array) -> Array:
-        return np.abs(points[..., 0] / (self.radius * _time(points[..., 1:] / self.radius)[..., 0]) - 1) <= MEMBERSHIP_TOL
+        time = self._lift(points[..., 1:] / self.radius)[..., 0]
+        return np.asarray(np.abs(points[..., 0] / time - 1) <= MEMBERSHIP_TOL)
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         product = (vectors[..., 1:] * base[..., 1:]).sum(axis=-1) - vectors[..., 0] * base[..., 0]
-        return np.abs(product) <= TANGENT_TOL * norm(vectors) * norm(base)
+        return np.asarray(np.abs(product) <= TANGENT_TOL * norm(vectors) * norm(base))
 
     def _project(self, raw: Array) -> Array:
         """Keep the space part and recompute the time."""
@@ -139,10 +136,18 @@ class Hyperbolic(Space):
                 across=across,
                 special=along_geodesics(logs, rho, 1 - across),
                 lower=np.ones(len(rho)),
-                error=self.radius * (16 + 4 * self.d) * time * times / sinhc(rho / self.radius),
+                error=self.radius * (16 + 4 * self.d) * (time + times / sinhc(rho / self.radius)),
             )
 
         return sum_blocks(block, len(points), math.inf)
+
+    def _log_error(self, growth: Array) -> Array:
+        """Stated bound on the rounding error of log, in units of roundoff; times of both points / sinhc."""
+        return np.asarray(self.radius * (16 + 4 * self.d) * growth)
+
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        worst = self._log_error(np.cosh(radius / self.radius) ** 2)
+        return rounding(float(worst), 2 * radius, n)
 
 
 def _time(space_part: Array) -> Array:
@@ -153,3 +158,20 @@ def _boost(space_part: Array, time: Array, p: Array) -> Array:
     """Space part of the Lorentz boost that takes the origin to the point with space part p (R = 1)."""
     along = (p * space_part).sum(axis=-1, keepdims=True)
     return np.asarray(space_part + p * (time + along / (1 + _time(p))))
+
+
+def _boost_back(q: Array, p: Array) -> Array:
+    """Space part of q after the boost that takes p to the origin, both given by their space parts (R = 1).
+
+    It is q_⊥ + (T_p q_∥ - |p| T_q) p/|p|. Both terms grow like the square of cosh(distance to the origin); on
+    one side of it their difference is ((q_∥ - |p|)(q_∥ + |p|) - |p|² |q_⊥|²) / (T_p q_∥ + |p| T_q).
+    """
+    size, gap = norm(p)[..., None], q - p
+    axis = np.where(size > 1e-150, p / np.where(size > 1e-150, size, 1.0), 0.0)
+    ahead = (axis * gap).sum(axis=-1, keepdims=True)
+    aside, along = gap - axis * ahead, size + ahead
+    near, far = _time(p) * along, size * _time(q)
+    same_side = along > 0
+    total = np.where(same_side, near + far, 1.0)
+    square = ahead * (along + size) - (size * norm(aside)[..., None]) ** 2
+    return np.asarray(aside + axis * np.where(same_side, square / total, near - far))

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
@@ -17,11 +16,12 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
+    _array,
     _check_shape,
     _real,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
+from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
 from riemdp.manifolds.scalars import ALMOST_PI, norm, sinc, t_cot
 
 REACH = 1e-4
@@ -73,13 +73,12 @@ class KendallShapes(Space):
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1) / math.sqrt(self.k)
 
     def _read(self, value: Any, name: str) -> Array:
-        if np.iscomplexobj(value):
-            array = np.asarray(value, dtype=np.complex128)
+        array = _array(value, name)
+        if array.dtype.kind == "c":
             _check_shape(array, (self.k,), name, self)
-            return array
-        array = _real(value, name)
+            return array.astype(np.complex128, copy=False)
         _check_shape(array, (self.k, 2), name, self)
-        return np.ascontiguousarray(array).view(np.complex128)[..., 0]
+        return np.ascontiguousarray(_real(array, name)).view(np.complex128)[..., 0]
 
     def _write(self, values: Array, like: Any) -> Array:
         if np.iscomplexobj(like):
@@ -117,18 +116,18 @@ class KendallShapes(Space):
 
     def _log_density(self, coords: Array) -> Array:
         t = norm(coords)
-        with np.errstate(divide="ignore"):  # zero volume at the cut locus
-            along = np.log(np.maximum(sinc(2 * t), 0.0))
-            return np.asarray(along + (2 * self.k - 6) * np.log(np.maximum(sinc(t), 0.0)) if self.k > 3 else along)
+        inside = t < math.pi / 2
+        safe = np.where(inside, t, 1.0)
+        return np.where(inside, np.log(sinc(2 * safe)) + (2 * self.k - 6) * np.log(sinc(safe)), -np.inf)
 
     def _contains(self, points: Array) -> Array:
         centred = np.abs(points.sum(axis=-1)) <= MEMBERSHIP_TOL * math.sqrt(self.k)
-        return centred & (np.abs(norm(points) - 1) <= MEMBERSHIP_TOL)
+        return np.asarray(centred & (np.abs(norm(points) - 1) <= MEMBERSHIP_TOL))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         allowed = TANGENT_TOL * norm(vectors)
         centred = np.abs(vectors.sum(axis=-1)) <= allowed * math.sqrt(self.k)
-        return centred & (np.abs((base.conj() * vectors).sum(axis=-1)) <= allowed)
+        return np.asarray(centred & (np.abs((base.conj() * vectors).sum(axis=-1)) <= allowed))
 
     def _project(self, raw: Array) -> Array:
         """Centre and scale; the rotation is kept, since it does not matter."""
@@ -158,11 +157,18 @@ class KendallShapes(Space):
                 across=across,
                 special=along_geodesics(logs, rho, 1 - across)
                 + along_geodesics(turned, rho, t_cot(np.minimum(2 * rho, ALMOST_PI)) - across),
-                lower=t_cot(np.minimum(2 * (rho + REACH), ALMOST_PI)),
-                error=(32 + 8 * self.k) / np.maximum(sinc(2 * rho), 1e-3),
+                lower=t_cot(np.minimum(2 * (rho + REACH), np.pi)),
+                error=self._log_error(rho),
             )
 
         return sum_blocks(block, len(points), REACH)
+
+    def _log_error(self, rho: Array) -> Array:
+        """Stated bound on the rounding error of log at this distance, in units of roundoff."""
+        return np.asarray((32 + 8 * self.k) / np.maximum(sinc(2 * rho), 1e-3))
+
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        return rounding(float(self._log_error(np.asarray(2 * radius))), 2 * radius, n)
 
 
 def _align(points: Array, base: Array) -> tuple[Array, Array]:
@@ -178,8 +184,12 @@ def _phase(z: Array) -> tuple[Array, Array]:
 
 
 def _drop_centre(v: Array) -> Array:
-    """C^k with sum 0 to C^{k-1}, an isometry: the reflection that takes (1, ..., 1)/sqrt(k) to an axis."""
-    return np.asarray(v[..., 1:] - v[..., :1] / (math.sqrt(v.shape[-1]) + 1))
+    """C^k modulo translations to C^{k-1}, an isometry: the reflection that takes (1, ..., 1) to an axis.
+
+    The sum of v is 0 up to the tolerance of a point, which must not leak into what is computed from it.
+    """
+    root = math.sqrt(v.shape[-1])
+    return np.asarray(v[..., 1:] - (v[..., :1] + v.sum(axis=-1, keepdims=True) / root) / (root + 1))
 
 
 def _restore_centre(y: Array) -> Array:

@@ -46,17 +46,24 @@ def sum_blocks(block: Callable[[int, int], Block], n: int, reach: float) -> Loca
         facts = np.array([b.across.sum(), b.lower.sum(), b.error.sum(), b.rho.sum()])
         return b.logs.sum(axis=0), b.special, facts
 
-    sums, special, facts = (np.sum(parts, axis=0) / n for parts in zip(*map_ranges(task, n, ROWS), strict=True))
+    parts = zip(*map_ranges(task, n, ROWS), strict=True)
+    sums, special, facts = (np.sum(part, axis=0) / n for part in parts)
     across, convexity, error, length = facts
-    # A block adds its rows one after the other: a chain of at most ROWS roundings, then one per block.
-    chain = (min(n, ROWS) + n // ROWS) * length
     return LocalModel(
         descent=sums,
         step=_solver(float(across), special),
         convexity=float(convexity),
         reach=reach,
-        rounding=float(UNIT_ROUNDOFF * (error + chain)),
+        rounding=rounding(float(error), float(length), n),
     )
+
+
+def rounding(error: float, length: float, n: int) -> float:
+    """Bound on the error of a mean of n logs of this mean length, each wrong by `error` units of roundoff.
+
+    A block adds its rows one after the other: a chain of at most ROWS roundings, then one per block.
+    """
+    return UNIT_ROUNDOFF * (error + (min(n, ROWS) + n // ROWS) * length)
 
 
 def _solver(across: float, special: Array) -> Callable[[Array], Array]:

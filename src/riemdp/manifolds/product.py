@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
-from riemdp.manifolds.base import Array, Space
+from riemdp.manifolds.base import Array, Space, check_batches
 
 
 @dataclass(frozen=True, init=False)
@@ -67,28 +68,29 @@ class Product(Space):
 
     # --- parts --------------------------------------------------------------------------------------------
 
-    def split(self, point: Array) -> list[Array]:
+    def split(self, point: ArrayLike) -> list[Array]:
         """The points (or tangent vectors) of the factors."""
-        flat = np.split(np.asarray(point), np.cumsum(self._sizes)[:-1], axis=-1)
+        flat = np.split(self._read(point, "point"), np.cumsum(self._sizes)[:-1], axis=-1)
         return [
             part.reshape(*part.shape[:-1], *factor.point_shape)
             for part, factor in zip(flat, self.factors, strict=True)
         ]
 
-    def join(self, parts: Sequence[Array]) -> Array:
+    def join(self, parts: Sequence[ArrayLike]) -> Array:
         """One flat vector from the points (or tangent vectors) of the factors."""
-        if len(parts) != len(self.factors):
-            raise InputError(f"parts holds {len(parts)} arrays: pass one for each of {len(self.factors)} factors.")
+        if not isinstance(parts, Sequence) or len(parts) != len(self.factors):
+            raise InputError(f"parts does not fit {self!r}: pass a list with one array per factor.")
         flat = []
-        for part, factor, size in zip(parts, self.factors, self._sizes, strict=True):
-            array = factor._write(factor._read(part, "parts"), factor.origin)
+        for i, (part, factor, size) in enumerate(zip(parts, self.factors, self._sizes, strict=True)):
+            array = factor._write(factor._read(part, f"parts[{i}]"), factor.origin)
             flat.append(array.reshape(*array.shape[: array.ndim - len(factor.point_shape)], size))
+        check_batches(**{f"parts[{i}]": part.shape[:-1] for i, part in enumerate(flat)})
         lead = np.broadcast_shapes(*(part.shape[:-1] for part in flat))
         return np.concatenate([np.broadcast_to(part, (*lead, part.shape[-1])) for part in flat], axis=-1)
 
     def _inner(self, points: Array) -> list[Array]:
         """Each factor's points in its own inner form."""
-        return [factor._read(part, "point") for part, factor in zip(self.split(points), self.factors, strict=True)]
+        return [f._read(part, "point") for f, part in zip(self.factors, self.split(points), strict=True)]
 
     def _split_coords(self, coords: Array) -> list[Array]:
         return np.split(coords, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
@@ -105,7 +107,8 @@ class Product(Space):
         return np.concatenate(self._per_factor("_log", self._inner(points), self._inner(base)), axis=-1)
 
     def _to_coords(self, vectors: Array, base: Array) -> Array:
-        return np.concatenate(self._per_factor("_to_coords", self._inner(vectors), self._inner(base)), axis=-1)
+        parts = self._per_factor("_to_coords", self._inner(vectors), self._inner(base))
+        return np.concatenate(parts, axis=-1)
 
     def _from_coords(self, coords: Array, base: Array) -> Array:
         return self._assemble(self._per_factor("_from_coords", self._split_coords(coords), self._inner(base)))
@@ -118,19 +121,32 @@ class Product(Space):
         return np.asarray(sum(self._per_factor("_log_density", self._split_coords(coords))))
 
     def _contains(self, points: Array) -> Array:
-        return np.logical_and.reduce(self._per_factor("_contains", self._inner(points)))
+        return np.asarray(np.logical_and.reduce(self._per_factor("_contains", self._inner(points))))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
-        return np.logical_and.reduce(self._per_factor("_is_tangent", self._inner(vectors), self._inner(base)))
+        parts = self._per_factor("_is_tangent", self._inner(vectors), self._inner(base))
+        return np.asarray(np.logical_and.reduce(parts))
 
     def _project(self, raw: Array) -> Array:
         return self._assemble(self._per_factor("_project", self._inner(raw)))
 
     def project(self, raw: Any) -> Array:
         """Factor by factor; also takes a sequence with the raw data of each factor."""
-        if isinstance(raw, tuple | list) and len(raw) == len(self.factors) and np.ndim(raw[0]) > 0:
+        if isinstance(raw, tuple | list) and len(raw) == len(self.factors) and not self._is_flat_batch(raw):
             return self.join([f.project(part) for f, part in zip(self.factors, raw, strict=True)])
         return super().project(raw)
+
+    def _is_flat_batch(self, raw: Sequence[Any]) -> bool:
+        """A list of flat vectors (or of numbers) rather than of the factors' data."""
+        try:
+            return np.shape(raw)[-1:] == self.point_shape
+        except ValueError:
+            return False
+
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        curved = [factor for factor in self.factors if not factor.is_flat]
+        worst = max((factor._rounding_limit(radius, n) for factor in curved), default=0.0)
+        return math.sqrt(len(self.factors)) * worst
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         shrink = 1 / math.sqrt(len(self.factors))

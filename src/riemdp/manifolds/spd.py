@@ -15,6 +15,7 @@ from riemdp.kernels.spectral import eigh as batched_eigh
 from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, Space, whole_number
 
 SQRT2 = math.sqrt(2.0)
+LOG_TINY, LOG_HUGE = -708.0, 709.0  # of float64
 
 
 @cache
@@ -42,11 +43,14 @@ def invvecd(coords: Array) -> Array:
 def matrix_exp(a: Array) -> Array:
     """exp of symmetric matrices, numerically positive definite.
 
-    A float64 matrix cannot hold eigenvalue ratios past 1/(4ku): smaller eigenvalues are raised to that.
+    A float64 matrix cannot hold eigenvalue ratios past 1/(8ku): smaller eigenvalues are raised to that.
+    NaN where the largest eigenvalue is itself out of range.
     """
     values, vectors = batched_eigh(a)
-    floor = values.max(axis=-1, keepdims=True) + math.log(8 * a.shape[-1] * UNIT_ROUNDOFF)
-    return rebuild(np.exp(np.maximum(values, floor)), vectors)
+    top = values.max(axis=-1, keepdims=True)
+    floor = top + math.log(8 * a.shape[-1] * UNIT_ROUNDOFF)
+    in_range = (top > LOG_TINY) & (top < LOG_HUGE)
+    return rebuild(np.exp(np.where(in_range, np.maximum(values, floor), np.nan)), vectors)
 
 
 def matrix_log(a: Array) -> Array:
@@ -109,19 +113,20 @@ class SPD(Space):
         for start in range(0, len(points), ROWS):
             good = self.contains(points[start : start + ROWS])
             if not good.all():
-                raise InputError(f"X[{start + int(np.argmin(good))}] is not a point of {self!r}: {self._remedy}.")
+                index = start + int(np.argmin(good))
+                raise InputError(f"X[{index}] is not a point of {self!r}: {self._remedy}.")
         raise ConvergenceError(f"The records are too ill-conditioned for float64: {self._remedy}.")
 
 
 def _has_cholesky(a: Array) -> Array:
     """Mask of the matrices that have a Cholesky factor, without an exception for those that don't."""
     flat = a.reshape(-1, *a.shape[-2:])
-    finite = np.isfinite(flat).all(axis=(-2, -1))
+    finite = np.asarray(np.isfinite(flat).all(axis=(-2, -1)))
     try:
         np.linalg.cholesky(flat[finite])
     except np.linalg.LinAlgError:
         finite[finite] = [_is_positive_definite(matrix) for matrix in flat[finite]]
-    return finite.reshape(a.shape[:-2])
+    return np.asarray(finite.reshape(a.shape[:-2]))
 
 
 def _is_positive_definite(matrix: Array) -> bool:

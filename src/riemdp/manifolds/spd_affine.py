@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -99,6 +100,11 @@ class SPDAffine(SPD):
         values, vectors = eigh(_congruence(whitener, _sample(points, size)))
         return np.log(values), vectors
 
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        """Records and x have eigenvalues in [e^-r, e^r], whitened records in [e^-2r, e^2r]."""
+        conditioning = self.k**2 * math.exp(min(4 * radius, 700.0))
+        return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
+
     def _representation(self, x: Array) -> float:
         """Distance by which float64 may miss a point: u times its (scaled) condition number."""
         scale = 1 / np.sqrt(np.diagonal(x))
@@ -144,10 +150,10 @@ def _double_commutator(moments: Array, k: int) -> Callable[[Array], Array]:
 
 
 def _conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int = 25) -> Array:
-    """Solve apply(x) = b to a relative residual of ‖b‖ (at most 1e-2): what a quadratic step can use."""
+    """Solve apply(x) = b to a relative residual of ‖b‖/10 (at most 1e-2): what a quadratic step can use."""
     x, residual = np.zeros_like(b), b
     direction, square = b, float((b * b).sum())
-    goal = square * min(1e-4, max(square, 1e-12))
+    goal = square * min(1e-4, max(1e-2 * square, 1e-14))
     for _ in range(max_iter):
         if square <= goal:
             break

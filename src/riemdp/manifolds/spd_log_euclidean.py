@@ -10,13 +10,21 @@ from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, sum_logs, symmetric_part
-from riemdp.manifolds.base import Array, FlatMean, _real
+from riemdp.manifolds.base import (
+    Array,
+    FlatMean,
+    _real,
+    check_batches,
+    finite_array,
+    random_generator,
+    whole_number,
+)
 from riemdp.manifolds.spd import SPD, invvecd, matrix_exp, matrix_log, vecd
 
 
 @dataclass(frozen=True)
 class SPDLogEuclidean(SPD):
-    """SPD(k) with rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
+    """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
@@ -55,7 +63,7 @@ class SPDLogEuclidean(SPD):
 
     def vecd(self, matrix: ArrayLike) -> Array:
         """Isometry of symmetric matrices onto R^{k(k+1)/2}: (diagonal, sqrt2·strict upper triangle)."""
-        return vecd(self._read(matrix, "matrix"))
+        return vecd(symmetric_part(self._vectors(matrix, self.origin, "matrix")))
 
     def invvecd(self, coords: ArrayLike) -> Array:
         """The inverse of `vecd`."""
@@ -63,15 +71,24 @@ class SPDLogEuclidean(SPD):
 
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k)."""
-        return matrix_exp(matrix_log(self._points(a, "a")) + matrix_log(self._points(b, "b")))
+        p, q = self._operands(a, b)
+        return self._reach(self._log(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊖ b = exp(log a - log b)."""
-        return matrix_exp(matrix_log(self._points(a, "a")) - matrix_log(self._points(b, "b")))
+        p, q = self._operands(a, b)
+        return self._reach(-self._log(q, self.origin), p, "b")
+
+    def _operands(self, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+        p, q = self._points(a, "a"), self._points(b, "b")
+        check_batches(a=self._batch(p), b=self._batch(q))
+        return p, q
 
     def odot(self, t: ArrayLike, a: ArrayLike) -> Array:
         """t ⊙ a = exp(t log a) = a^t; `t` broadcasts with the leading axes."""
-        return matrix_exp(_real(t, "t")[..., None, None] * matrix_log(self._points(a, "a")))
+        times, point = finite_array(t, "t"), self._points(a, "a")
+        check_batches(t=times.shape, a=self._batch(point))
+        return self._reach(times[..., None] * self._log(point, self.origin), self.origin, "t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +114,7 @@ class LogGaussian:
         object.__setattr__(self, "covariance", covariance)
 
     def _space(self) -> SPDLogEuclidean:
-        shape = np.shape(self.mean)
+        shape = _real(self.mean, "mean").shape
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
             raise InputError(f"mean has shape {shape}: pass one (k, k) matrix.")
         return SPDLogEuclidean(shape[0])
@@ -124,7 +141,7 @@ class LogGaussian:
     def sample(self, size: int, rng: np.random.Generator | int) -> Array:
         """`size` independent draws: exp of a Gaussian in the tangent space."""
         space = self._space()
-        normal = np.random.default_rng(rng).standard_normal((size, space.dim))
+        normal = random_generator(rng).standard_normal((whole_number(size, "size", 1), space.dim))
         return space._exp(normal @ np.linalg.cholesky(self.covariance).T, self.mean)
 
 

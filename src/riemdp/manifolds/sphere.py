@@ -19,8 +19,8 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, sum_blocks
-from riemdp.manifolds.scalars import ALMOST_PI, norm, sinc, t_cot
+from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
+from riemdp.manifolds.scalars import norm, sinc, t_cot, unit
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Sphere(Space):
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
         object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
         if self.curvature <= 0:
-            raise InputError(f"curvature = {self.curvature!r}: a sphere has positive curvature; use Hyperbolic.")
+            raise InputError(f"curvature = {self.curvature!r}: pass a positive one, or use Hyperbolic.")
 
     @property
     def radius(self) -> float:
@@ -69,50 +69,49 @@ class Sphere(Space):
     @property
     def origin(self) -> Array:
         """The north pole (0, ..., 0, R)."""
-        return self.radius * np.eye(self.d + 1)[-1]
+        return np.asarray(self.radius * np.eye(self.d + 1)[-1])
 
     def _exp(self, coords: Array, base: Array) -> Array:
-        unit = base / norm(base)[..., None]
+        p = unit(base)
         angle = norm(coords)[..., None] / self.radius
-        ahead = _from_pole(coords / self.radius, unit)
-        point = np.cos(angle) * unit + sinc(angle) * ahead
-        return np.asarray(self.radius * point / norm(point)[..., None])
+        ahead = _from_pole(coords / self.radius, p)
+        return self.radius * unit(np.cos(angle) * p + sinc(angle) * ahead)
 
     def _log(self, points: Array, base: Array) -> Array:
-        p, q = base / norm(base)[..., None], points / norm(points)[..., None]
+        p, q = unit(base), unit(points)
+        angle = _angle(p, q)
         coords = _to_pole(q - p, p)
-        # |q - p| and |q + p| give the angle to full accuracy from coincident to antipodal points.
-        angle = 2 * np.arctan2(norm(q - p), norm(q + p))
+        # Every direction leads to the antipode: take the first.
+        lost = (angle > 1) & (norm(coords) == 0)
+        coords = np.where(lost[..., None], np.eye(1, self.d)[0], coords)
         length = norm(coords)
         factor = np.where(length > 0, angle / np.where(length > 0, length, 1.0), 1.0)
         return np.asarray(self.radius * coords * factor[..., None])
 
     def _dist(self, a: Array, b: Array) -> Array:
-        p, q = a / norm(a)[..., None], b / norm(b)[..., None]
-        return np.asarray(2 * self.radius * np.arctan2(norm(q - p), norm(q + p)))
+        return self.radius * _angle(unit(a), unit(b))
 
     def _to_coords(self, vectors: Array, base: Array) -> Array:
-        return _to_pole(vectors, base / norm(base)[..., None])
+        return _to_pole(vectors, unit(base))
 
     def _from_coords(self, coords: Array, base: Array) -> Array:
-        return _from_pole(coords, base / norm(base)[..., None])
+        return _from_pole(coords, unit(base))
 
     def _log_density(self, coords: Array) -> Array:
-        stretch = np.maximum(sinc(norm(coords) / self.radius), 0.0)
-        with np.errstate(divide="ignore"):  # zero volume at the cut locus
-            return np.asarray((self.d - 1) * np.log(stretch)) if self.d > 1 else np.zeros(stretch.shape)
+        angle = norm(coords) / self.radius
+        inside = angle < np.pi
+        return np.where(inside, (self.d - 1) * np.log(sinc(np.where(inside, angle, 1.0))), -np.inf)
 
     def _contains(self, points: Array) -> Array:
-        return np.abs(norm(points) / self.radius - 1) <= MEMBERSHIP_TOL
+        return np.asarray(np.abs(norm(points) / self.radius - 1) <= MEMBERSHIP_TOL)
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
-        return radial <= TANGENT_TOL * norm(vectors)
+        return np.asarray(radial <= TANGENT_TOL * norm(vectors))
 
     def _project(self, raw: Array) -> Array:
         """Scale to length R."""
-        length = norm(raw)[..., None]
-        return np.asarray(np.where(length > 0, self.radius * raw / np.where(length > 0, length, 1.0), np.nan))
+        return self.radius * unit(raw)
 
     def _mean_start(self, points: Array) -> Array:
         total = np.sum(map_ranges(lambda i, j: points[i:j].sum(axis=0), len(points), ROWS), axis=0)
@@ -131,11 +130,23 @@ class Sphere(Space):
                 rho=rho,
                 across=across,
                 special=along_geodesics(logs, rho, 1 - across),
-                lower=t_cot(np.minimum(angle + reach, ALMOST_PI)),
-                error=self.radius * (16 + 4 * self.d) / np.maximum(sinc(angle), 1e-3),
+                lower=t_cot(np.minimum(angle + reach, np.pi)),
+                error=self._log_error(rho),
             )
 
         return sum_blocks(block, len(points), reach * self.radius)
+
+    def _log_error(self, rho: Array) -> Array:
+        """Stated bound on the rounding error of log at this distance, in units of roundoff."""
+        return np.asarray(self.radius * (16 + 4 * self.d) / np.maximum(sinc(rho / self.radius), 1e-3))
+
+    def _rounding_limit(self, radius: float, n: int) -> float:
+        return rounding(float(self._log_error(np.asarray(2 * radius))), 2 * radius, n)
+
+
+def _angle(p: Array, q: Array) -> Array:
+    """Angle of unit vectors, to full accuracy from coincident to antipodal ones."""
+    return np.asarray(2 * np.arctan2(norm(q - p), norm(q + p)))
 
 
 def _sign(p: Array) -> Array:

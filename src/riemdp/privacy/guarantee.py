@@ -80,7 +80,7 @@ class Guarantee:
 
     def implies(self, other: Guarantee) -> bool:
         """Whether it is proved that everything which keeps this guarantee keeps the other one."""
-        return least_strength(self, other) <= list(other.parameters.values())[-1]
+        return self.least_strength(other) <= list(other.parameters.values())[-1]
 
     def __le__(self, other: Guarantee) -> bool:
         return self.implies(other) if isinstance(other, Guarantee) else NotImplemented
@@ -103,18 +103,61 @@ class Guarantee:
     def to_approx(self, *, epsilon: float | None = None, delta: float | None = None) -> ApproxDP:
         """The least proved delta at the given epsilon, or the least proved epsilon at the given delta."""
         if (epsilon is None) == (delta is None):
-            raise InputError(f"epsilon = {epsilon!r}, delta = {delta!r} are not one of the two: give just one.")
+            raise InputError(f"epsilon = {epsilon!r}, delta = {delta!r} is not one of them: give just one.")
         if epsilon is not None:
             return self.to_like(ApproxDP(epsilon, 0.5))
         goal = ApproxDP(1.0, checked("delta", delta), assumptions=self.assumptions)
-        below_one = math.nextafter(1.0, 0.0)  # the last epsilon whose delta is above the goal; then the next one
-        last = largest_float(lambda e: goal.delta / max(_delta(self, e), math.ulp(0.0)), below_one)
-        return _stated(self, goal, "epsilon", math.nextafter(last, math.inf))
+
+        def margin(at: float) -> float:
+            return goal.delta / max(self.least_strength(ApproxDP(at, 0.5)), math.ulp(0.0))
+
+        failing = largest_float(margin, math.nextafter(1.0, 0.0))
+        return _stated(self, goal, "epsilon", math.nextafter(failing, math.inf))
 
     def to_like(self, like: G) -> G:
         """The strongest proved guarantee of like's type, at like's own epsilon (ApproxDP) or alpha (RDP)."""
-        least = least_strength(self, like)
+        least = self.least_strength(like)
         return _stated(self, replace(like, assumptions=self.assumptions), list(like.parameters)[-1], least)
+
+    def least_strength(self, like: Guarantee) -> float:
+        """The least strength of like's type, at like's alpha or epsilon, that provably follows from this.
+
+        Exact from PureDP (worst case: randomised response) and from GDP (worst case: two normals); infinity,
+        or delta = 1, where nothing follows.
+        """
+        match self, like:
+            case (PureDP(x), PureDP()) | (GDP(x), GDP()) | (ZCDP(x), ZCDP()):
+                return x
+            case PureDP(e), GDP():  # the same number in two forms, each free of cancellation on its side of 1
+                if e < 1:
+                    return round_up(lambda e: (8 * (e / 2).tanh().erfinv() ** 2).sqrt(), e)
+                return round_up(lambda e: (8 * (2 / (1 + e.exp())).erfcinv() ** 2).sqrt(), e)
+            case PureDP(e), ZCDP():
+                return round_up(lambda e: e * (e / 2).tanh(), e)
+            case PureDP(e), RDP(alpha):
+                return min(e, round_up(_response_divergence, e, alpha))
+            case PureDP(e), ApproxDP(at):
+                return 0.0 if e <= at else round_up(lambda e, at: -(at - e).expm1() / (1 + (-e).exp()), e, at)
+            case GDP(mu), ZCDP():
+                return round_up(lambda mu: mu**2 / 2, mu)
+            case GDP(mu), RDP(alpha):
+                return round_up(lambda mu, alpha: alpha * mu**2 / 2, mu, alpha)
+            case GDP(mu), ApproxDP(at):
+                return round_up(gaussian_curve, mu, at)
+            case ZCDP(rho), RDP(alpha):
+                return round_up(lambda rho, alpha: alpha * rho, rho, alpha)
+            case ZCDP(rho), ApproxDP(at):
+                best = largest_float(lambda b: (2 * b + 1) * rho / (at + math.log1p(1 / b)), 1.0)
+                return min(1.0, round_up(lambda b, r, at: _renyi_curve(b, (1 + b) * r - at), best, rho, at))
+            case RDP(order, e), RDP(alpha):
+                return e if alpha <= order else math.inf
+            case RDP(alpha, e), ApproxDP(at):
+                return min(1.0, round_up(lambda alpha, e, at: _renyi_curve(alpha - 1, e - at), alpha, e, at))
+            case ApproxDP(e, delta), ApproxDP(at):
+                return delta if e <= at else 1.0
+            case Guarantee(), Guarantee():
+                return 1.0 if isinstance(like, ApproxDP) else math.inf
+        raise InputError(f"like = {like!r} is not a guarantee: give for example GDP(1.0).")
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,20 +208,18 @@ def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
     Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon,
     exact for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter.
     """
-    from flint import arb
-
     entries = sorted(guarantees, key=repr)
     if isinstance(like, ApproxDP) and len(entries) > 1:
         total = _total_delta(entries, like.epsilon)
     else:
-        parts, power = [least_strength(entry, like) for entry in entries], 2 if isinstance(like, GDP) else 1
-        total = round_up(lambda: sum((arb(part) ** power for part in parts), arb(0)).root(power))
+        parts, power = [entry.least_strength(like) for entry in entries], 2 if isinstance(like, GDP) else 1
+        total = round_up(lambda zero, *balls: sum((x**power for x in balls), zero).root(power), 0.0, *parts)
     united = replace(like, assumptions=tuple({text for entry in entries for text in entry.assumptions}))
     return _stated(entries, united, list(like.parameters)[-1], total) if entries else None
 
 
 def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
-    """delta at epsilon: all those with the weakest kind of curve are joined into one, and that with the rest."""
+    """delta at epsilon: all with the weakest kind of curve become one step, which is joined with the rest."""
     renyi = [entry for entry in entries if isinstance(entry, RDP | ZCDP)]
     weakest = min(renyi, key=lambda entry: entry.parameters.get("alpha", math.inf), default=GDP(1.0))
     curved = (PureDP, GDP, ZCDP, RDP) if renyi else (GDP,)
@@ -188,9 +229,10 @@ def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
     if joint is None or (pairs and not renyi):
         return _mixture_delta(pairs, joint.parameters["mu"] if joint else 0.0, epsilon)
     if not pairs:
-        return _delta(joint, epsilon)
-    shares = [max(epsilon * k / 8, math.ulp(0.0)) for k in range(1, 8)]
-    return min(_mixture_delta([*pairs, (share, _delta(joint, share))], 0.0, epsilon) for share in shares)
+        return joint.least_strength(ApproxDP(epsilon, 0.5))
+    shares = [ApproxDP(max(epsilon * k / 8, math.ulp(0.0)), 0.5) for k in range(1, 8)]
+    steps = [(share.epsilon, joint.least_strength(share)) for share in shares]
+    return min(_mixture_delta([*pairs, step], 0.0, epsilon) for step in steps)
 
 
 def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) -> float:
@@ -199,22 +241,18 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
     A step loses infinity with probability delta_i, else +-epsilon_i as randomised response does; epsilon_i is
     rounded up to a lattice. delta is the mean of the GDP step's delta at epsilon - (loss of all the others).
     """
-    from flint import arb
-
-    def loss(steps: int) -> arb:
-        return arb(top) * steps / parts
 
     def response(steps: int) -> float:
-        return round_up(lambda: 1 / (1 + loss(-steps).exp()))
+        return round_up(lambda loss: 1 / (1 + (-loss * steps / cells).exp()), top)
 
     def gaussian(steps: int) -> float:
-        return round_up(lambda: gaussian_curve(mu, epsilon - loss(steps)))
+        return round_up(lambda m, e, loss: gaussian_curve(m, e - loss * steps / cells), mu, epsilon, top)
 
     top = max(e for e, _ in pairs)
-    parts = max(1, math.ceil(LATTICE * (top / sum(e for e, _ in pairs))))
+    cells = max(1, math.ceil(LATTICE * (top / sum(e for e, _ in pairs))))
     masses = np.ones(1)
     for e, _ in pairs:
-        steps = math.ceil(Fraction(e) * parts / Fraction(top))
+        steps = math.ceil(Fraction(e) * cells / Fraction(top))
         up, down = response(steps) * masses, response(-steps) * masses
         masses = np.pad(up, (2 * steps, 0)) + np.pad(down, (0, 2 * steps))
     atoms = np.flatnonzero(masses)
@@ -222,72 +260,24 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
     finite = math.fsum(masses[group].sum() * gaussian(int(group[-1]) - len(masses) // 2) for group in groups)
     # what floats may have lost: a relative part of each positive term, and masses that underflow
     finite = finite * (1 + (2 * len(pairs) + len(groups[0]) + 8) * 2.0**-52) + 2.0**-1000
-    deltas = [min(delta, 1.0) for delta in (finite, *(delta for _, delta in pairs))]
-    return min(1.0, round_up(lambda: 1 - math.prod((1 - arb(delta) for delta in deltas), start=arb(1))))
+    deltas = [min(finite, 1.0), *(delta for _, delta in pairs)]
+    return round_up(lambda *deltas: 1 - math.prod(1 - delta for delta in deltas), *deltas)
 
 
-def least_strength(given: Guarantee, like: Guarantee) -> float:
-    """The least strength of like's type, at like's alpha or epsilon, that provably follows from the given one.
-
-    Exact from PureDP (worst case: randomised response) and GDP (worst case: two normals); infinity, or delta = 1,
-    where nothing follows.
-    """
-    from flint import arb
-
-    match given, like:
-        case (PureDP(x), PureDP()) | (GDP(x), GDP()) | (ZCDP(x), ZCDP()):
-            return x
-        case PureDP(e), GDP():
-            if e < 1:  # the same number twice: each form is free of cancellation on its side
-                return round_up(lambda: arb(8).sqrt() * (arb(e) / 2).tanh().erfinv())
-            return round_up(lambda: arb(8).sqrt() * (2 / (1 + arb(e).exp())).erfcinv())
-        case PureDP(e), ZCDP():
-            return round_up(lambda: arb(e) * (arb(e) / 2).tanh())
-        case PureDP(e), RDP(alpha):
-            return min(e, round_up(lambda: _response_divergence(arb(e) / 2, arb(alpha))))
-        case PureDP(e), ApproxDP(at):
-            return 0.0 if e <= at else round_up(lambda: -(arb(at) - e).expm1() / (1 + (-arb(e)).exp()))
-        case GDP(mu), ZCDP():
-            return round_up(lambda: arb(mu) ** 2 / 2)
-        case GDP(mu), RDP(alpha):
-            return round_up(lambda: arb(alpha) * arb(mu) ** 2 / 2)
-        case GDP(mu), ApproxDP(at):
-            return round_up(lambda: gaussian_curve(mu, arb(at)))
-        case ZCDP(rho), RDP(alpha):
-            return round_up(lambda: arb(alpha) * rho)
-        case ZCDP(rho), ApproxDP(at):
-            best = largest_float(lambda beta: (2 * beta + 1) * rho / (at + math.log1p(1 / beta)), 1.0)
-            return min(1.0, round_up(lambda: _renyi_curve(arb(best), (1 + arb(best)) * rho - at)))
-        case RDP(order, e), RDP(alpha):
-            return e if alpha <= order else math.inf
-        case RDP(alpha, e), ApproxDP(at):
-            return min(1.0, round_up(lambda: _renyi_curve(arb(alpha) - 1, arb(e) - at)))
-        case ApproxDP(e, delta), ApproxDP(at):
-            return delta if e <= at else 1.0
-        case Guarantee(), Guarantee():
-            return 1.0 if isinstance(like, ApproxDP) else math.inf
-    raise InputError(f"{given!r} and {like!r} are not both guarantees: give for example GDP(1.0).")
-
-
-def _delta(given: Guarantee, epsilon: float) -> float:
-    return least_strength(given, ApproxDP(epsilon, 0.5))
-
-
-def _response_divergence(half: arb, alpha: arb) -> arb:
-    """Rényi divergence of randomised response: log(cosh((2 alpha - 1) half)/cosh(half))/(alpha - 1)."""
-    above_one = 2 * (alpha * half).sinh() * ((alpha - 1) * half).sinh() / half.cosh()
-    return above_one.log1p() / (alpha - 1)
-
-
-def gaussian_curve(mu: float | arb, epsilon: arb) -> arb:
+def gaussian_curve(mu: arb, epsilon: arb) -> arb:
     """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
-    from flint import arb
-
     if mu == 0:
         return (-epsilon.expm1()).max(0)
-    near, far = ((epsilon / mu + sign * arb(mu) / 2) / arb(2).sqrt() for sign in (-1, 1))
-    most, less = near.erfc(), epsilon.exp() * far.erfc()
-    return (most - less if most - less < most else most) / 2  # the first term alone where `less` is out of range
+    root = (0 * mu + 2).sqrt()
+    most = ((epsilon / mu - mu / 2) / root).erfc()
+    less = ((epsilon / mu + mu / 2) / root).erfc() * epsilon.exp()
+    return (most - less if most - less < most else most) / 2  # the first term alone if the other overflows
+
+
+def _response_divergence(epsilon: arb, alpha: arb) -> arb:
+    """log(cosh((2 alpha - 1) epsilon/2)/cosh(epsilon/2))/(alpha - 1): randomised response (Mironov 2017)."""
+    excess = 2 * (alpha * epsilon / 2).sinh() * ((alpha - 1) * epsilon / 2).sinh() / (epsilon / 2).cosh()
+    return excess.log1p() / (alpha - 1)
 
 
 def _renyi_curve(beta: arb, excess: arb) -> arb:
@@ -297,11 +287,13 @@ def _renyi_curve(beta: arb, excess: arb) -> arb:
     return (beta * (excess - (1 / beta).log1p()) - beta.log1p()).exp()
 
 
-def round_up(formula: Callable[[], arb]) -> float:
-    """The least float that is provably not below formula(), enclosed more and more precisely until sharp."""
-    for bits in (128, 384, 4500):
+def round_up(formula: Callable[..., arb], *numbers: float) -> float:
+    """The least float provably not below formula(*numbers), enclosed more and more precisely until sharp."""
+    from flint import arb
+
+    for bits in (96, 384, 4500):
         with working_precision(bits):
-            ball = formula()
+            ball = formula(*map(arb, numbers))
             nearest = float(ball.upper()) if ball.is_finite() else math.inf
         if nearest == 0 or ball.rel_accuracy_bits() >= 64:
             break
@@ -314,18 +306,19 @@ def largest_float(value: Callable[[float], float], goal: float, *probes: float) 
     Bisects the bit patterns, which order the floats, or interpolates log value by the Illinois rule (Dowell,
     Jarratt 1971) where that is possible; the probes are tried first, from the last to the first.
     """
-    low, high, side, left, right = 0, _bits(math.inf), 0, math.nan, math.nan
+    low, high, left, right, side = 0, _bits(math.inf), math.nan, math.nan, 0  # left, right: log(value/goal)
     untried = [_bits(probe) for probe in probes]
     while high - low > 1:
-        share = left / (left - right) if left <= 0 < right else 0.5
+        known = left < 0 < right
+        share = left / (left - right) if known else 0.5
         middle = untried.pop() if untried else low + int((high - low) * share)
         middle = min(max(middle, low + 1), high - 1)
         found = value(np.int64(middle).view(np.float64).item())
-        gap = math.log(found) - math.log(goal) if 0 < found < math.inf and goal > 0 else math.nan
+        gap = math.log(found / goal) if 0 < found / goal < math.inf else math.nan
         if found <= goal:
-            low, side, left, right = middle, -1, gap, right / (2 if side < 0 else 1)
+            low, left, right, side = middle, min(gap, -(2.0**-53)), right / (2 if side < 0 else 1), -known
         else:
-            high, side, left, right = middle, 1, left / (2 if side > 0 else 1), gap
+            high, left, right, side = middle, left / (2 if side > 0 else 1), max(gap, 2.0**-53), +known
     return np.int64(low).view(np.float64).item()
 
 
@@ -352,6 +345,6 @@ def _stated(source: object, goal: G, name: str, least: float) -> G:
     if least < limit:
         return replace(goal, **found)
     raise MechanismError(
-        f"{source!r} proves no {name} < {limit:g} of a {type(goal).__name__} such as {goal!r}: convert only down"
-        " the list PureDP, GDP, ZCDP, RDP (alpha may fall), ApproxDP (with a large enough epsilon or delta)."
+        f"{source!r} proves no {name} < {limit:g} for {goal!r}: convert only down the list PureDP, GDP, ZCDP,"
+        " RDP (alpha may fall), ApproxDP (with enough epsilon and delta)."
     )

@@ -5,11 +5,13 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from bisect import bisect
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
@@ -33,7 +35,8 @@ _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all e
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
 # file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
 # bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
-_DURABLE = "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON"
+_parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
+_DURABLE = ["PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON"]
 # A child forked while another thread is inside SQLite would inherit that thread's locks for ever: connections
 # live under this lock and fork() waits for it. Nothing else may open the file: POSIX drops all the locks that
 # a process has on a file as soon as any of its descriptors is closed.
@@ -59,8 +62,7 @@ class Ledger:
     """A privacy budget kept in a file, from which every release reserves its guarantee before it draws noise.
 
     `Ledger(path, budget)` creates the file, or opens it if its budget is the same; `Ledger(path)` opens it.
-    It is but an absolute path and the budget found there: copies, pickles, scikit-learn clones, threads and
-    processes all spend from that one file. The file is the budget: never copy it or put back an old one.
+    Copies, pickles, scikit-learn clones, threads and processes all spend from it; never put back an old copy.
 
     Under PureDP, GDP, RDP and ZCDP budgets the guarantees may be chosen in the light of earlier releases
     (privacy filters: Rogers et al. 2016, Feldman-Zrnic 2021, Smith-Thakurta 2022). Under an ApproxDP budget
@@ -73,22 +75,24 @@ class Ledger:
 
     def __init__(self, path: str | Path, budget: Guarantee | None = None, timeout: float = 30.0) -> None:
         _require(isinstance(budget, Guarantee | None), f"budget {budget!r} is no guarantee; give GDP(1) say.")
-        seconds = isinstance(timeout, int | float) and 0 <= timeout <= 86_400
-        _require(seconds, f"timeout {timeout!r} is not a number of seconds in [0, 86400]; give 30 say.")
-        self.__dict__.update(path=_checked_path(path, budget), budget=budget, timeout=float(timeout))
+        _require(path != ":memory:", "path ':memory:' would forget what was spent; give the name of a file.")
+        try:
+            self.__dict__.update(path=Path(path).resolve(), budget=budget, timeout=float(timeout))
+        except (TypeError, ValueError, OSError, RuntimeError) as error:
+            raise InputError(f"path {path!r} or timeout {timeout!r} is unusable ({error}); give others.") from None
         if budget is not None and not os.path.lexists(self.path):
             self._create(budget)
         with self._transaction("BEGIN") as (_, entries):
             self.__dict__.update(budget=entries[0].guarantee)
 
     def reserve(self, guarantee: Guarantee, description: str = "") -> int:
-        """Commit `guarantee` durably if the total stays within the budget, else BudgetExceeded."""
-        line = isinstance(description, str) and description.isprintable()
-        _require(line, f"description {description!r} is not one line of printable text; give a str.")
+        """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
+        _require(str(description).isprintable(), f"description {description!r} is not one printable line.")
+        self._fits([guarantee])  # raises at once if the budget's type has no place for it
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
             past = [entry.guarantee for entry in entries[1:]]
             if self._fits([*past, guarantee]):
-                return _append(db, guarantee, description, "reserved")
+                return _append(db, guarantee, str(description), "reserved")
         spent = compose(past, like=self.budget)
         gone = f"{spent!r} of the budget {self.budget!r} is spent; ask for at most ledger.remaining"
         raise BudgetExceeded(f"guarantee {guarantee!r} does not fit: {gone}.")
@@ -96,7 +100,7 @@ class Ledger:
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
-            status = {entry.id: entry.status for entry in entries}.get(entry_id, "unknown")
+            status = next((entry.status for entry in entries if entry.id == entry_id), "unknown")
             _require(status == "reserved", f"entry_id {entry_id!r} is {status}; give reserve()'s id once.")
             db.execute("UPDATE entry SET status = 'released' WHERE id = ?", (int(entry_id),))
 
@@ -112,36 +116,31 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee | None:
-        """The largest multiple of 2^-62 of the budget (alpha kept) that still fits; None if there is none.
+        """The largest part of the budget (of all its numbers but alpha) that still fits; None if none does.
 
-        Found by bisection on `compose` itself, so reserving it succeeds: B - s, or sqrt(B^2 - s^2) for GDP.
-        For ApproxDP, where a composition may take a second, a multiple of 2^-10 of epsilon and delta alike.
+        In steps of 2^-62, ApproxDP 2^-10 to be fast; bisection on `compose` itself, so reserving it succeeds.
         """
         past = [entry.guarantee for entry in self.history()]
         parts = range(1, 1 + (2**10 if isinstance(self.budget, ApproxDP) else 2**62))
         count = bisect(parts, False, key=lambda k: not self._fits([*past, self._share(k / len(parts))]))
         return self._share(count / len(parts)) if count else None
 
-    def _share(self, share: float) -> Guarantee:
-        spendable = {name: value for name, value in self.budget.parameters.items() if name != "alpha"}
-        scaled = {name: max(share * value, 5e-324) for name, value in spendable.items()}
+    def _share(self, part: float) -> Guarantee:
+        scaled = {k: max(part * v, 5e-324) for k, v in self.budget.parameters.items() if k != "alpha"}
         return Guarantee.from_dict(self.budget.to_dict() | scaled)
 
     def _fits(self, guarantees: list[Guarantee]) -> bool:
-        try:
+        with suppress(MechanismError) if isinstance(self.budget, ApproxDP) else nullcontext():
             total = compose(guarantees, like=self.budget)
-        except MechanismError:
-            if isinstance(self.budget, ApproxDP):
-                return False  # every guarantee has a delta at every epsilon: here it is 1
-            raise MechanismError(f"{guarantees[-1]!r} has no value in {self.budget!r}; ask in its type.") from None
-        return total is None or total <= self.budget
+            return total is None or total <= self.budget
+        return False  # every guarantee has a delta at every epsilon: here it is 1
 
     def _create(self, budget: Guarantee) -> None:
         """Write a whole ledger beside the path, then link it there: in one step, never over another file."""
         draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
         try:
             with _LOCK, closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.executescript("; ".join([_DURABLE, "BEGIN", *_SCHEMA]))
+                db.executescript("; ".join([*_DURABLE, "BEGIN", *_SCHEMA]))
                 _append(db, budget, "", "budget")
                 db.execute("COMMIT")
             os.link(draft, self.path)
@@ -157,26 +156,39 @@ class Ledger:
         """One transaction on a connection of its own, committed at the end, undone by any error or crash."""
         address = f"{self.path.as_uri()}?mode=rw"
         try:
-            with _LOCK, closing(sqlite3.connect(address, self.timeout, uri=True, isolation_level=None)) as db:
-                db.executescript(f"{_DURABLE}; {begin}")
+            with _LOCK, closing(sqlite3.connect(address, 0, uri=True, isolation_level=None)) as db:
+                for statement in [*_DURABLE, begin, "SELECT 1 FROM sqlite_master"]:
+                    self._insist(db, statement)
                 yield db, self._verified(db)
-                db.execute("COMMIT")
+                self._insist(db, "COMMIT")
         except sqlite3.Error as error:
-            reason = f"unusable ({error}); give a riemdp ledger that you may read and write"
-            if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-                reason = f"locked by another process for more than {self.timeout:g} s; wait or raise timeout"
-            raise InputError(f"the ledger {str(self.path)!r} is {reason}.") from None
+            remedy = "give a ledger that you may read and write, or a budget to create one"
+            raise InputError(f"the ledger {str(self.path)!r} is unusable ({error}); {remedy}.") from None
+
+    def _insist(self, db: sqlite3.Connection, statement: str) -> None:
+        """Execute as soon as the file is free (SQLite's own wait, in naps of 100 ms, starves among peers)."""
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                db.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                    raise
+                locked = f"is locked by another process for more than {self.timeout:g} s; wait or raise timeout"
+                _require(time.monotonic() < deadline, f"the ledger {str(self.path)!r} {locked}.")
+            time.sleep(0.001)
 
     def _verified(self, db: sqlite3.Connection) -> list[Entry]:
         """The budget and all reservations of a file that is a ledger, unaltered, and of this budget."""
         name, asked = f"the ledger {str(self.path)!r}", self.budget
         schema = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
-        _require(schema == _SCHEMA, f"{name} is none of this version of riemdp; give another path.")
+        _require(schema == _SCHEMA, f"{name} is not one that this version of riemdp wrote; give another.")
         rows = db.execute("SELECT * FROM entry ORDER BY id").fetchall()
         intact = [*accumulate(rows, _digest, initial="")] == ["", *(row[-1] for row in rows)] != [""]
         intact = intact and db.execute("PRAGMA quick_check").fetchone() == ("ok",)
         _require(intact, f"{name} is damaged; restore it and count everything that this undoes as spent.")
-        entries = [Entry(i, t, Guarantee.from_dict(json.loads(g)), d, s, v) for i, t, g, d, s, v, _ in rows]
+        entries = [Entry(i, t, _parsed(g), d, s, v) for i, t, g, d, s, v, _ in rows]
         kind = "budget" if type(stored := entries[0].guarantee) is type(asked) else "budget type"
         _require(asked in (None, stored), f"{name} has another {kind}, {stored!r} not {asked!r}; omit it.")
         return entries
@@ -185,17 +197,6 @@ class Ledger:
 def _require(truth: bool, message: str) -> None:
     if not truth:
         raise InputError(message)
-
-
-def _checked_path(path: str | Path, budget: Guarantee | None) -> Path:
-    try:
-        full = Path(path).resolve()
-        usable = full.is_file() or (budget is not None and not full.exists() and full.parent.is_dir())
-    except (TypeError, ValueError, OSError, RuntimeError):
-        usable = False
-    wanted = "a file or, with a budget, a new name in an existing folder"
-    _require(usable and path != ":memory:", f"path {path!r} is not that of a ledger; give {wanted}.")
-    return full
 
 
 def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> int:
@@ -207,4 +208,4 @@ def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, stat
 
 
 def _digest(previous: str, row: tuple[object, ...]) -> str:
-    return hashlib.sha256(json.dumps([previous, *row[:4], row[5]], default=repr).encode()).hexdigest()
+    return hashlib.sha256(repr((previous, *row[:4], row[5])).encode()).hexdigest()

@@ -1,19 +1,29 @@
 """The Fréchet mean with a certificate: a proven bound on its distance to the true mean.
 
-See docs/proofs/certificate.md. Not private: private means are made from it in `riemdp.privacy.release`.
+Proofs in docs/proofs/certificate.md. `frechet_mean` is not private; `riemdp.statistics.mean` makes the private
+mean from the same solver, which sees the records only through sums over all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array, LocalModel, Space, finite_number, whole_number
+from riemdp.manifolds.base import (
+    ROWS,
+    Array,
+    FlatMean,
+    LocalModel,
+    Space,
+    finite_number,
+    whole_number,
+)
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.spd import SPD
 
@@ -27,6 +37,29 @@ class FrechetMean:
     iterations: int  # passes over the records
 
 
+class RecordSums(Protocol):
+    """All that the solver may learn of the records."""
+
+    @property
+    def space(self) -> Space:
+        """Where the records live."""
+
+    def factors(self) -> Sequence[RecordSums]:
+        """The records of each factor of a product."""
+
+    def closed_form(self) -> FlatMean:
+        """The mean of a flat space."""
+
+    def start(self) -> Array:
+        """A first guess of the mean."""
+
+    def model(self, x: Array) -> LocalModel:
+        """The Fréchet function around x."""
+
+    def certify(self, x: Array) -> None:
+        """Raise unless a critical point next to x can only be the mean."""
+
+
 def frechet_mean(X: ArrayLike, space: Space, tol: float = 1e-10, *, max_iter: int = 50) -> FrechetMean:
     """Fréchet mean of the points X (n, *point_shape): argmin_x sum_i rho(x, x_i)². Not private.
 
@@ -34,15 +67,47 @@ def frechet_mean(X: ArrayLike, space: Space, tol: float = 1e-10, *, max_iter: in
     `error_bound <= tol`. A ConvergenceError is raised when that cannot be proven: the mean may not be unique
     (records too far apart in positive curvature), or float64 is too coarse for such records and `tol`.
     """
-    points = _records(X, space)
     bound = finite_number(tol, "tol")
     if bound <= 0:
         raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10.")
-    result = _mean(points, space, bound, whole_number(max_iter, "max_iter", 1))
+    result = solve(_records(X, space), bound, whole_number(max_iter, "max_iter", 1))
     return FrechetMean(space._write(result.point, X), result.error_bound, result.iterations)
 
 
-def _records(X: Any, space: Space) -> Array:
+# --- the records of a public mean ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Records:
+    """Points held in memory, checked to be points of the space."""
+
+    points: Array
+    space: Space
+
+    def factors(self) -> list[Records]:
+        """The records of each factor of a product."""
+        space = self.space
+        assert isinstance(space, Product)
+        return [Records(x, f) for x, f in zip(space._inner(self.points), space.factors, strict=True)]
+
+    def closed_form(self) -> FlatMean:
+        """The mean of a flat space."""
+        return self.space._mean_closed_form(self.points)
+
+    def start(self) -> Array:
+        """A first guess of the mean."""
+        return self.space._mean_start(self.points)
+
+    def model(self, x: Array) -> LocalModel:
+        """The Fréchet function around x."""
+        return self.space._local_model(self.points, x)
+
+    def certify(self, x: Array) -> None:
+        """Look for a ball of uniqueness that holds the records and x."""
+        certify(self.points, self.space, x)
+
+
+def _records(X: Any, space: Space) -> Records:
     """The records in the form of the space's primitives; floats of any size are widened block by block."""
     if not isinstance(space, Space):
         raise InputError(f"space = {space!r}: pass a space such as SPDAffine(3).")
@@ -52,7 +117,7 @@ def _records(X: Any, space: Space) -> Array:
         raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
     if not isinstance(space, SPD):  # SPD records are checked by the kernel that sums their logarithms
         map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
-    return array
+    return Records(array, space)
 
 
 def _check_block(block: Array, start: int, space: Space) -> None:
@@ -63,52 +128,75 @@ def _check_block(block: Array, start: int, space: Space) -> None:
         raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
 
 
-def _mean(points: Array, space: Space, tol: float, max_iter: int) -> FrechetMean:
-    if isinstance(space, Product):
-        return _product_mean(points, space, tol, max_iter)
-    if space.is_flat:
-        flat = space._mean_closed_form(points)
+def certify(points: Array, space: Space, x: Array) -> None:
+    """Make sure that the critical point next to x is *the* mean: records and x in a ball of uniqueness.
+
+    The first ball tried is centred at x; if some record is too far, the centre moves towards the farthest
+    record in ever smaller steps (Bădoiu and Clarkson 2003).
+    """
+    if np.isinf(space.uniqueness_radius):
+        return
+    center = x
+    for i in range(1, 200):
+        distances = np.concatenate(map_ranges(lambda a, b, c=center: space._dist(c, points[a:b]), len(points), ROWS))
+        farthest = int(np.argmax(distances))
+        radius = max(float(distances[farthest]), float(space._dist(center, x)))
+        if radius < space.uniqueness_radius * (1 - 1e-9):
+            return
+        center = space._exp(space._log(points[farthest], center) / (i + 1), center)
+    raise ConvergenceError(
+        f"The records do not fit a ball of radius {space.uniqueness_radius:.4g} of {space!r} "
+        f"(about {radius:.4g} is needed), so their Fréchet mean may not be unique: split them or use a subset."
+    )
+
+
+# --- the solver -------------------------------------------------------------------------------------------
+
+
+def solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
+    """The mean with `error_bound <= tol`, or a ConvergenceError."""
+    if isinstance(records.space, Product):
+        return _solve_product(records, tol, max_iter)
+    if records.space.is_flat:
+        flat = records.closed_form()
         return _accept(FrechetMean(flat.point, flat.rounding, 1), tol, rounding=flat.rounding)
-    return _newton_mean(points, space, tol, max_iter)
+    return _newton(records, tol, max_iter)
 
 
-def _product_mean(points: Array, space: Product, tol: float, max_iter: int) -> FrechetMean:
+def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
     """Factor by factor: F is the sum of the factors' functions."""
-    share = tol / len(space.factors) ** 0.5
-    parts = [_mean(x, f, share, max_iter) for f, x in zip(space.factors, space._inner(points), strict=True)]
+    space = records.space
+    assert isinstance(space, Product)
+    parts = [solve(factor, tol / len(space.factors) ** 0.5, max_iter) for factor in records.factors()]
     bound = float(np.linalg.norm([part.error_bound for part in parts]))
     point = space._assemble([part.point for part in parts])
     return FrechetMean(point, bound, max(part.iterations for part in parts))
 
 
-def _newton_mean(points: Array, space: Space, tol: float, max_iter: int) -> FrechetMean:
-    """Newton's method; a step that does not shrink the gradient is halved."""
-    x = space._mean_start(points)
-    model = space._local_model(points, x)
+def _newton(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
+    x = records.start()
+    model = records.model(x)
     for iteration in range(1, max_iter + 1):
         bound = error_bound(model)
         if bound <= tol:
-            certify(points, space, x)
+            records.certify(x)
             return FrechetMean(x, bound, iteration)
-        if _stalled(model, tol):
-            break
-        x, model = _descend(points, space, x, model)
+        if model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding:
+            break  # rounding alone forbids the tolerance, and the gradient is down to rounding
+        x, model = _descend(records, x, model)
     return _accept(FrechetMean(x, error_bound(model), max_iter), tol, rounding=model.rounding)
 
 
-def _stalled(model: LocalModel, tol: float) -> bool:
-    """Rounding alone forbids the tolerance, and the gradient is down to rounding."""
-    return model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding
-
-
-def _descend(points: Array, space: Space, x: Array, model: LocalModel) -> tuple[Array, LocalModel]:
+def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, LocalModel]:
+    """A Newton step, halved until it shrinks the gradient."""
+    space = records.space
     step = model.step(model.descent)
     # A Newton step from far away may leave the region where the model means anything.
     length, longest = float(np.linalg.norm(step)), 0.5 * min(space.uniqueness_radius, 1e3)
     step = step * min(1.0, longest / length) if length > 0 else step
     for _ in range(6):
         candidate = space._exp(step, x)
-        new = space._local_model(points, candidate)
+        new = records.model(candidate)
         if np.linalg.norm(new.descent) < np.linalg.norm(model.descent) + 2 * model.rounding:
             break
         step = step / 2
@@ -121,32 +209,6 @@ def error_bound(model: LocalModel) -> float:
         return np.inf
     bound = (float(np.linalg.norm(model.descent)) + model.rounding) / model.convexity
     return bound if bound < model.reach else np.inf
-
-
-def certify(points: Array, space: Space, x: Array) -> None:
-    """Make sure that the critical point next to x is *the* mean: records and x in a ball of uniqueness.
-
-    The first ball tried is centred at x; if some record is too far, a centre that is farther from none
-    is looked for (Badoiu-Clarkson steps towards the farthest record).
-    """
-    if np.isinf(space.uniqueness_radius):
-        return
-    center = x
-    for i in range(1, 200):
-        distances = _distances(points, space, center)
-        farthest = int(np.argmax(distances))
-        radius = max(float(distances[farthest]), float(space._dist(center, x)))
-        if radius < space.uniqueness_radius * (1 - 1e-9):
-            return
-        center = space._exp(space._log(points[farthest], center) / (i + 1), center)
-    raise ConvergenceError(
-        f"The records do not fit a ball of radius {space.uniqueness_radius:.4g} of {space!r} "
-        f"(about {radius:.4g} is needed), so their Fréchet mean may not be unique: split them or use a subset."
-    )
-
-
-def _distances(points: Array, space: Space, center: Array) -> Array:
-    return np.concatenate(map_ranges(lambda i, j: space._dist(center, points[i:j]), len(points), ROWS))
 
 
 def _accept(result: FrechetMean, tol: float, rounding: float) -> FrechetMean:
