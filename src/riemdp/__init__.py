@@ -12,25 +12,44 @@ from riemdp.manifolds import (
     SPDLogEuclidean,
     Sphere,
 )
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, compose
+from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
+from riemdp.statistics.mean import plan, private_mean, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "GDP",
+    "RDP",
+    "ZCDP",
+    "ApproxDP",
+    "Ball",
     "BudgetExceeded",
     "ConvergenceError",
     "Euclidean",
     "FrechetMean",
+    "Guarantee",
     "Hyperbolic",
     "InputError",
     "KendallShapes",
+    "Ledger",
     "LogGaussian",
     "MechanismError",
+    "Plan",
     "Product",
+    "PureDP",
+    "Release",
     "RiemdpError",
     "SPDAffine",
     "SPDLogEuclidean",
     "Space",
     "Sphere",
+    "compose",
     "frechet_mean",
+    "plan",
+    "private_mean",
+    "simulate",
 ]

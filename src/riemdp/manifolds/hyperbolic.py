@@ -136,17 +136,17 @@ class Hyperbolic(Space):
                 across=across,
                 special=along_geodesics(logs, rho, 1 - across),
                 lower=np.ones(len(rho)),
-                error=self.radius * (16 + 4 * self.d) * (time + times / sinhc(rho / self.radius)),
+                error=self._log_error(time + times / sinhc(rho / self.radius)),
             )
 
         return sum_blocks(block, len(points), math.inf)
 
     def _log_error(self, growth: Array) -> Array:
-        """Stated bound on the rounding error of log, in units of roundoff; times of both points / sinhc."""
+        """Stated bound on the rounding error of log, in units of roundoff."""
         return np.asarray(self.radius * (16 + 4 * self.d) * growth)
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        worst = self._log_error(np.cosh(radius / self.radius) ** 2)
+        worst = self._log_error(2 * np.cosh(radius / self.radius))
         return rounding(float(worst), 2 * radius, n)
 
 

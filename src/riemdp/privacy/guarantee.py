@@ -209,6 +209,8 @@ def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
     exact for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter.
     """
     entries = sorted(guarantees, key=repr)
+    if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):
+        raise InputError(f"guarantees = {entries!r} or like = {like!r} has no guarantee: give GDP(1.0) or so.")
     if isinstance(like, ApproxDP) and len(entries) > 1:
         total = _total_delta(entries, like.epsilon)
     else:
@@ -243,7 +245,7 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
     """
 
     def response(steps: int) -> float:
-        return round_up(lambda loss: 1 / (1 + (-loss * steps / cells).exp()), top)
+        return min(1.0, round_up(lambda loss: 1 / (1 + (-loss * steps / cells).exp()), top))
 
     def gaussian(steps: int) -> float:
         return round_up(lambda m, e, loss: gaussian_curve(m, e - loss * steps / cells), mu, epsilon, top)
@@ -267,7 +269,7 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
 def gaussian_curve(mu: arb, epsilon: arb) -> arb:
     """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
     if mu == 0:
-        return (-epsilon.expm1()).max(0)
+        return -epsilon.min(0).expm1()
     root = (0 * mu + 2).sqrt()
     most = ((epsilon / mu - mu / 2) / root).erfc()
     less = ((epsilon / mu + mu / 2) / root).erfc() * epsilon.exp()

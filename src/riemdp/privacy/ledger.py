@@ -32,14 +32,13 @@ _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all e
     " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
     f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
 ]
+_parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
 # file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
 # bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
-_parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
 _DURABLE = ["PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON"]
-# A child forked while another thread is inside SQLite would inherit that thread's locks for ever: connections
-# live under this lock and fork() waits for it. Nothing else may open the file: POSIX drops all the locks that
-# a process has on a file as soon as any of its descriptors is closed.
+# Connections live under this lock and fork() waits for it, for a child would inherit their state for ever. No
+# other code may open the file: POSIX drops all of a process's locks on a file when it closes any descriptor.
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
@@ -79,23 +78,24 @@ class Ledger:
         try:
             self.__dict__.update(path=Path(path).resolve(), budget=budget, timeout=float(timeout))
         except (TypeError, ValueError, OSError, RuntimeError) as error:
-            raise InputError(f"path {path!r} or timeout {timeout!r} is unusable ({error}); give others.") from None
+            raise InputError(f"path {path!r} or timeout {timeout!r} is wrong ({error}); mend it.") from None
         if budget is not None and not os.path.lexists(self.path):
             self._create(budget)
+        _require(os.path.lexists(self.path), f"the ledger {self.path} does not exist; give it a budget.")
         with self._transaction("BEGIN") as (_, entries):
             self.__dict__.update(budget=entries[0].guarantee)
 
     def reserve(self, guarantee: Guarantee, description: str = "") -> int:
         """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
         _require(str(description).isprintable(), f"description {description!r} is not one printable line.")
+        _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give GDP(0.1) say.")
         self._fits([guarantee])  # raises at once if the budget's type has no place for it
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
             past = [entry.guarantee for entry in entries[1:]]
             if self._fits([*past, guarantee]):
                 return _append(db, guarantee, str(description), "reserved")
-        spent = compose(past, like=self.budget)
-        gone = f"{spent!r} of the budget {self.budget!r} is spent; ask for at most ledger.remaining"
-        raise BudgetExceeded(f"guarantee {guarantee!r} does not fit: {gone}.")
+        gone = f"{compose(past, like=self.budget)!r} of the budget {self.budget!r} is spent"
+        raise BudgetExceeded(f"guarantee {guarantee!r} does not fit: {gone}; see ledger.remaining.")
 
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""
@@ -137,9 +137,9 @@ class Ledger:
 
     def _create(self, budget: Guarantee) -> None:
         """Write a whole ledger beside the path, then link it there: in one step, never over another file."""
-        draft = self.path.with_name(f".{self.path.name}.{os.urandom(8).hex()}")
+        draft = self.path.with_name(f".{os.urandom(8).hex()}.riemdp")
         try:
-            with _LOCK, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+            with _LOCK, closing(sqlite3.connect(draft)) as db:
                 db.executescript("; ".join([*_DURABLE, "BEGIN", *_SCHEMA]))
                 _append(db, budget, "", "budget")
                 db.execute("COMMIT")
@@ -147,23 +147,22 @@ class Ledger:
         except FileExistsError:
             pass  # another process was first: its ledger is opened instead and the budgets are compared
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"path {str(self.path)!r} takes no new file ({error}); give another.") from None
+            raise InputError(f"the ledger {self.path} cannot be created ({error}); move it.") from None
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[tuple[sqlite3.Connection, list[Entry]]]:
         """One transaction on a connection of its own, committed at the end, undone by any error or crash."""
-        address = f"{self.path.as_uri()}?mode=rw"
         try:
-            with _LOCK, closing(sqlite3.connect(address, 0, uri=True, isolation_level=None)) as db:
+            with _LOCK, closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", 0, uri=True)) as db:
                 for statement in [*_DURABLE, begin, "SELECT 1 FROM sqlite_master"]:
                     self._insist(db, statement)
                 yield db, self._verified(db)
                 self._insist(db, "COMMIT")
         except sqlite3.Error as error:
-            remedy = "give a ledger that you may read and write, or a budget to create one"
-            raise InputError(f"the ledger {str(self.path)!r} is unusable ({error}); {remedy}.") from None
+            raise InputError(f"the ledger {self.path} is unusable ({error}); give another.") from None
 
     def _insist(self, db: sqlite3.Connection, statement: str) -> None:
         """Execute as soon as the file is free (SQLite's own wait, in naps of 100 ms, starves among peers)."""
@@ -175,19 +174,19 @@ class Ledger:
             except sqlite3.OperationalError as error:
                 if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
                     raise
-                locked = f"is locked by another process for more than {self.timeout:g} s; wait or raise timeout"
-                _require(time.monotonic() < deadline, f"the ledger {str(self.path)!r} {locked}.")
+                locked = f"locked by another process for more than {self.timeout:g} s; wait or raise timeout"
+                _require(time.monotonic() < deadline, f"the ledger {self.path} is {locked}.")
             time.sleep(0.001)
 
     def _verified(self, db: sqlite3.Connection) -> list[Entry]:
         """The budget and all reservations of a file that is a ledger, unaltered, and of this budget."""
-        name, asked = f"the ledger {str(self.path)!r}", self.budget
+        name, asked = f"the ledger {self.path}", self.budget
         schema = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
         _require(schema == _SCHEMA, f"{name} is not one that this version of riemdp wrote; give another.")
         rows = db.execute("SELECT * FROM entry ORDER BY id").fetchall()
         intact = [*accumulate(rows, _digest, initial="")] == ["", *(row[-1] for row in rows)] != [""]
         intact = intact and db.execute("PRAGMA quick_check").fetchone() == ("ok",)
-        _require(intact, f"{name} is damaged; restore it and count everything that this undoes as spent.")
+        _require(intact, f"{name} is damaged; restore a copy and count whatever that lacks as spent.")
         entries = [Entry(i, t, _parsed(g), d, s, v) for i, t, g, d, s, v, _ in rows]
         kind = "budget" if type(stored := entries[0].guarantee) is type(asked) else "budget type"
         _require(asked in (None, stored), f"{name} has another {kind}, {stored!r} not {asked!r}; omit it.")

@@ -1,0 +1,63 @@
+# Each target builds its own environment in .venv and installs what it needs, from the package registries.
+# Everything runs on the built wheel, never on the source tree.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# Modules compile when first imported: most are never.
+INSTALL := $(PIP) install --no-compile
+WHEEL = $$(echo build/wheel/*.whl)
+SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
+
+.PHONY: help demo test bench lint clean
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo   certified means of real data: a table and a picture in demo/"
+	@echo "make test   the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
+	@echo "make bench  speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make lint   ruff, mypy, import-linter"
+	@echo "make clean  remove what the others made"
+
+demo: .venv/runtime.done
+	$(BIN)/python -m riemdp.demo demo
+
+test: .venv/test.done
+	RIEMDP_TESTS_ON_WHEEL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+bench: .venv/test.done
+	$(BIN)/python benchmarks/means.py $(ARGS)
+
+lint: .venv/lint.done
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv build demo benchmarks/results
+
+.venv/pip.done:
+	@echo "Making .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "riemdp needs Python 3.11 or newer: make PYTHON=python3.x")'
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+build/wheel.done: .venv/pip.done $(SOURCES)
+	@rm -rf build/wheel
+	@$(PIP) wheel --no-deps --wheel-dir build/wheel .
+	@touch $@
+
+# A wheel of the same version does not replace an installed one unless forced.
+.venv/runtime.done: build/wheel.done
+	@echo "Installing riemdp"
+	@$(INSTALL) $(WHEEL)
+	@$(INSTALL) --force-reinstall --no-deps $(WHEEL)
+	@touch $@
+
+.venv/%.done: .venv/runtime.done
+	@echo "Installing what '$*' needs"
+	@$(INSTALL) "$(WHEEL)[$*]"
+	@touch $@

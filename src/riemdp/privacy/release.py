@@ -1,0 +1,213 @@
+"""The one place where a private value meets noise.
+
+sensitivity -> scale -> guarantee (all public) -> reserve -> draw -> Release.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.errors import InputError, MechanismError
+from riemdp.manifolds import Space, space_from_dict, space_to_dict
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.mechanisms import MECHANISMS, Mechanism, by_name
+from riemdp.privacy.mechanisms.wrapped import expected_error
+from riemdp.privacy.noise import grid_step
+
+Array = NDArray[Any]
+
+PUBLIC = "the number of records, the ball and the footpoint are public"
+ENTROPY = "the operating system's random bits are uniform and secret"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a mechanism would do for a guarantee, from public inputs alone."""
+
+    mechanism: str
+    guarantee: Guarantee
+    sensitivity: float
+    scale: float
+    expected_error: float  # root mean square distance to the true value
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A private value and everything that may be known about how it was made; holds nothing private."""
+
+    value: Array
+    statistic: str
+    guarantee: Guarantee
+    mechanism: str
+    scale: float
+    sensitivity: float
+    expected_error: float
+    grid: float
+    space: Space
+    center: Array
+    radius: float
+    n: int
+    version: str = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, from which `from_dict` makes the same release."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        arrays = {"value": self.value.tolist(), "center": self.center.tolist()}
+        return {"riemdp": "release", **data, **arrays} | {
+            "guarantee": self.guarantee.to_dict(),
+            "space": space_to_dict(self.space),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Release:
+        """The release that `to_dict` described; anything else is an InputError."""
+        names = {f.name for f in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names | {"riemdp"} or data["riemdp"] != "release":
+            raise InputError("the data are not those of a release: pass what Release.save() wrote.")
+        space = space_from_dict(data["space"])
+        rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space"}}
+        _check_types(rest)
+        return cls(
+            value=_point(data["value"], space, "value"),
+            center=_point(data["center"], space, "center"),
+            guarantee=Guarantee.from_dict(data["guarantee"]),
+            space=space,
+            **rest,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON, whole or not at all."""
+        write_whole(Path(path), json.dumps(self.to_dict(), indent=1).encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read what `save` wrote."""
+        try:
+            data = json.loads(Path(path).read_bytes())
+        except (OSError, TypeError) as error:
+            raise InputError(f"path = {str(path)!r} cannot be read ({error}): pass a file that save() wrote.") from None
+        except (ValueError, RecursionError):
+            raise InputError(f"path = {str(path)!r} is not JSON: pass a file that Release.save() wrote.") from None
+        return cls.from_dict(data)
+
+
+_NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
+
+
+def _check_types(rest: dict[str, Any]) -> None:
+    for name, value in rest.items():
+        kind = float if name in _NUMBERS else int if name == "n" else str
+        valid = type(value) is kind and (kind is str or (np.isfinite(value) and value > 0))
+        if not valid:
+            raise InputError(f"{name} = {value!r} is not that of a release: pass what Release.save() wrote.")
+
+
+def _point(value: Any, space: Space, name: str) -> Array:
+    point = space._write(space._points(value, name), space.origin)
+    if point.shape != space.point_shape:
+        raise InputError(f"{name} has shape {point.shape}: a release holds one point.")
+    return np.asarray(point)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there in one step."""
+    try:
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InputError(f"path = {str(path)!r} cannot be written ({error.strerror}): pass another.") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except OSError as error:
+        Path(draft).unlink(missing_ok=True)
+        raise InputError(f"path = {str(path)!r} cannot be written ({error.strerror}): pass another.") from None
+
+
+def plan_one(mechanism: Mechanism, space: Space, guarantee: Guarantee, sensitivity: float, method: str) -> Plan:
+    """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""
+    scale = mechanism.calibrate(guarantee, sensitivity, method)
+    return Plan(mechanism.name, guarantee, sensitivity, scale, expected_error(mechanism, scale, space))
+
+
+def plan_all(
+    name: str, space: Space, guarantee: Guarantee, sensitivity: float, method: str = "analytic"
+) -> list[Plan]:
+    """The plans of all mechanisms that can give the guarantee (or of the named one), best first."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    if name != "auto":
+        return [plan_one(by_name(name), space, guarantee, sensitivity, method)]
+    plans = []
+    for mechanism in MECHANISMS.values():
+        try:
+            plans.append(plan_one(mechanism, space, guarantee, sensitivity, method))
+        except MechanismError:
+            continue
+    if not plans:
+        raise MechanismError(f"No mechanism gives {guarantee!r} with calibration = {method!r}: use 'analytic'.")
+    return sorted(plans, key=lambda plan: plan.expected_error)
+
+
+def release(
+    value: Callable[[], Array],
+    plan: Plan,
+    *,
+    ball: Ball,
+    footpoint: Array,
+    statistic: str,
+    n: int,
+    version: str,
+    assumptions: tuple[str, ...] = (),
+    ledger: Ledger | None = None,
+) -> Release:
+    """Draw the noise once, after the ledger has durably reserved the guarantee.
+
+    `value()` computes the private coordinates at the footpoint, whose sensitivity the plan states; the
+    footpoint is given by its coordinates at the ball's centre.
+    """
+    grid = grid_step(plan.scale)
+    coords = value()
+    guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
+    entry = ledger.reserve(guarantee, f"{statistic} of {n} records, {plan.mechanism}") if ledger else None
+    noisy = MECHANISMS[plan.mechanism].add_noise(coords, plan.scale, grid)
+    point = carry(noisy, footpoint, ball)
+    result = Release(
+        value=ball.space._write(point, ball.center),
+        statistic=statistic,
+        guarantee=guarantee,
+        mechanism=plan.mechanism,
+        scale=plan.scale,
+        sensitivity=plan.sensitivity,
+        expected_error=plan.expected_error,
+        grid=grid,
+        space=ball.space,
+        center=ball.center,
+        radius=ball.radius,
+        n=n,
+        version=version,
+    )
+    if ledger and entry is not None:
+        ledger.confirm(entry)
+    return result
+
+
+def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
+    """Points with these coordinates at the footpoint: exp there, around the origin, then back to the ball."""
+    if not footpoint.any():
+        return ball.space._exp(coords, ball._inner_center)
+    return ball.from_origin(ball.space._exp(coords, ball.at_origin(footpoint)))

@@ -1,0 +1,69 @@
+"""Settings and helpers shared by all tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Helper modules beside the tests: `from manifolds.examples import ...`.
+sys.path.insert(0, str(Path(__file__).parent))
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+_common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("stable", derandomize=True, max_examples=20, **_common)
+settings.register_profile("explore", max_examples=100, print_blob=True, **_common)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+@pytest.fixture
+def shared_data() -> Callable[[str], dict[str, np.ndarray]]:
+    """Loads a real data set; the test is skipped where the data are not at hand."""
+
+    def load(name: str) -> dict[str, np.ndarray]:
+        path = DATA / f"{name}.npz"
+        if not path.exists():
+            pytest.skip(f"real data {name}.npz not found beside the repository")
+        with np.load(path) as archive:
+            return dict(archive)
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def geomstats() -> SimpleNamespace:
+    """The parts of geomstats that the spaces are compared with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("geomstats", exc_type=ImportError)
+        from geomstats.geometry.hyperboloid import Hyperboloid
+        from geomstats.geometry.hypersphere import Hypersphere
+        from geomstats.geometry.pre_shape import PreShapeSpace
+        from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDLogEuclideanMetric, SPDMatrices
+        from geomstats.learning.frechet_mean import FrechetMean
+    return SimpleNamespace(
+        Hyperboloid=Hyperboloid,
+        Hypersphere=Hypersphere,
+        PreShapeSpace=PreShapeSpace,
+        SPDAffineMetric=SPDAffineMetric,
+        SPDLogEuclideanMetric=SPDLogEuclideanMetric,
+        SPDMatrices=SPDMatrices,
+        FrechetMean=FrechetMean,
+    )
+
+
+@pytest.fixture(scope="session")
+def pyriemann() -> SimpleNamespace:
+    """The parts of pyriemann that the spaces are compared with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        geometry = pytest.importorskip("pyriemann.geometry", exc_type=ImportError)
+    return geometry

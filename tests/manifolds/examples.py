@@ -1,0 +1,201 @@
+"""Example instances of every space, their isometries and extreme planes: the tables the suite runs on.
+
+A space that `riemdp.manifolds` exports and that is missing from a table fails `test_axioms.py`, loudly.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import ortho_group
+
+import riemdp.manifolds
+from riemdp.manifolds import (
+    Euclidean,
+    Hyperbolic,
+    KendallShapes,
+    Product,
+    Space,
+    SPDAffine,
+    SPDLogEuclidean,
+    Sphere,
+)
+
+Isometry = Callable[[np.ndarray], np.ndarray]
+Plane = tuple[np.ndarray, np.ndarray]
+
+EXAMPLES: dict[type[Space], list[Space]] = {
+    Euclidean: [Euclidean(1), Euclidean(3)],
+    Sphere: [Sphere(1), Sphere(2), Sphere(3, curvature=9.0), Sphere(5, curvature=0.25)],
+    Hyperbolic: [Hyperbolic(1), Hyperbolic(2), Hyperbolic(4, curvature=-4.0)],
+    SPDAffine: [SPDAffine(1), SPDAffine(2), SPDAffine(4)],
+    SPDLogEuclidean: [SPDLogEuclidean(1), SPDLogEuclidean(3)],
+    KendallShapes: [KendallShapes(3), KendallShapes(4), KendallShapes(7)],
+    Product: [
+        Product(SPDLogEuclidean(2)),
+        Product(Sphere(2), Euclidean(2)),
+        Product(SPDAffine(2), KendallShapes(4), Hyperbolic(2)),
+    ],
+}
+SPACES = [space for examples in EXAMPLES.values() for space in examples]
+
+
+def exported_spaces() -> list[type[Space]]:
+    """Every concrete space that the package offers."""
+    exported = (getattr(riemdp.manifolds, name) for name in riemdp.manifolds.__all__)
+    return [c for c in exported if inspect.isclass(c) and issubclass(c, Space) and not inspect.isabstract(c)]
+
+
+# --- points and vectors ------------------------------------------------------------------------------------
+
+
+def reach(space: Space) -> float:
+    """A length up to which exp is well conditioned: short of the cut locus, moderate elsewhere."""
+    return min(0.9 * space.injectivity_radius, 2.0)
+
+
+def coords(space: Space, longest: float | None = None) -> st.SearchStrategy[np.ndarray]:
+    """Coordinates of tangent vectors of every length up to `longest`, tiny and zero ones among them."""
+    limit = reach(space) if longest is None else longest
+    cube = arrays(np.float64, space.dim, elements=st.floats(-1, 1))
+    return cube.map(lambda c: limit * c / max(1.0, np.linalg.norm(c)))
+
+
+def points(space: Space, longest: float | None = None) -> st.SearchStrategy[np.ndarray]:
+    """Points within `longest` of the origin."""
+    return coords(space, longest).map(lambda c: at(space, c, space.origin))
+
+
+def at(space: Space, c: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """The point exp(c), c in coordinates at the base."""
+    return space.exp(space.from_coordinates(c, base), base)
+
+
+# --- isometries ----------------------------------------------------------------------------------------------
+
+
+def rotation(d: int, rng: np.random.Generator) -> np.ndarray:
+    """A random orthogonal matrix, reflections included."""
+    return ortho_group.rvs(d, random_state=rng) if d > 1 else np.array([[rng.choice([-1.0, 1.0])]])
+
+
+def _euclidean(space: Euclidean, rng: np.random.Generator) -> Isometry:
+    turn, shift = rotation(space.d, rng), rng.standard_normal(space.d)
+    return lambda x: x @ turn.T + shift
+
+
+def _sphere(space: Sphere, rng: np.random.Generator) -> Isometry:
+    turn = rotation(space.d + 1, rng)
+    return lambda x: x @ turn.T
+
+
+def _hyperbolic(space: Hyperbolic, rng: np.random.Generator) -> Isometry:
+    """A rotation of space, then a boost along its first axis."""
+    t = rng.uniform(-1, 1)
+    lorentz = np.eye(space.d + 1)
+    lorentz[1:, 1:] = rotation(space.d, rng)
+    boost = np.eye(space.d + 1)
+    boost[:2, :2] = [[np.cosh(t), np.sinh(t)], [np.sinh(t), np.cosh(t)]]
+    return lambda x: x @ (boost @ lorentz).T
+
+
+def _spd_affine(space: SPDAffine, rng: np.random.Generator) -> Isometry:
+    """A congruence, and inversion half of the time."""
+    a = rotation(space.k, rng) @ np.diag(rng.uniform(0.3, 3, space.k)) @ rotation(space.k, rng)
+    invert = np.linalg.inv if rng.random() < 0.5 else np.copy
+    return lambda x: space.project(a @ invert(x) @ a.T)
+
+
+def _spd_log_euclidean(space: SPDLogEuclidean, rng: np.random.Generator) -> Isometry:
+    """A rotation, a scaling, and inversion half of the time."""
+    turn, scale = rotation(space.k, rng), rng.uniform(0.3, 3)
+    invert = np.linalg.inv if rng.random() < 0.5 else np.copy
+    return lambda x: space.project(scale * turn @ invert(x) @ turn.T)
+
+
+def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
+    """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
+    basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
+    block = rng.standard_normal((space.k - 1, space.k - 1, 2)) @ [1, 1j]
+    unitary = basis @ np.linalg.qr(block)[0] @ basis.T
+    reflect = np.conj if rng.random() < 0.5 else np.copy
+
+    def isometry(x: np.ndarray) -> np.ndarray:
+        z = reflect(x @ [1, 1j]) @ unitary.T
+        return np.stack([z.real, z.imag], axis=-1)
+
+    return isometry
+
+
+def _product(space: Product, rng: np.random.Generator) -> Isometry:
+    parts = [isometry(factor, rng) for factor in space.factors]
+    return lambda x: space.join([g(part) for g, part in zip(parts, space.split(x), strict=True)])
+
+
+ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
+    Euclidean: _euclidean,
+    Sphere: _sphere,
+    Hyperbolic: _hyperbolic,
+    SPDAffine: _spd_affine,
+    SPDLogEuclidean: _spd_log_euclidean,
+    KendallShapes: _kendall,
+    Product: _product,
+}
+
+
+def isometry(space: Space, rng: np.random.Generator) -> Isometry:
+    """A random isometry of the space."""
+    return ISOMETRIES[type(space)](space, rng)
+
+
+# --- planes of extreme curvature at the origin --------------------------------------------------------------
+
+
+def _first_two(space: Space) -> list[Plane]:
+    axes = np.eye(space.dim)
+    return [(axes[0], axes[1])] if space.dim > 1 else []
+
+
+def _commuting_or_not(space: SPDAffine) -> list[Plane]:
+    """Curvature 0: two diagonal matrices. Curvature -1/2: diag(1, -1) and the exchange of two axes."""
+    if space.k == 1:
+        return []
+    axes = np.eye(space.dim)
+    return [(axes[0], axes[1]), ((axes[0] - axes[1]) / np.sqrt(2), axes[space.k])]
+
+
+def _complex_or_real(space: KendallShapes) -> list[Plane]:
+    """Curvature 4: u and iu. Curvature 1: two complex-orthogonal directions."""
+    axes = np.eye(space.dim)
+    return [(axes[0], axes[1])] + ([(axes[0], axes[2])] if space.k > 3 else [])
+
+
+def _across_and_within(space: Product) -> list[Plane]:
+    """Flat: directions of two factors. Otherwise the planes of the factors."""
+    starts = np.cumsum([0] + [factor.dim for factor in space.factors])
+    axes = np.eye(space.dim)
+    planes = [(axes[0], axes[starts[1]])] if len(space.factors) > 1 else []
+    for factor, start in zip(space.factors, starts[:-1], strict=True):
+        widen = axes[start : start + factor.dim].T
+        planes += [(widen @ u, widen @ v) for u, v in extreme_planes(factor)]
+    return planes
+
+
+EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
+    Euclidean: _first_two,
+    Sphere: _first_two,
+    Hyperbolic: _first_two,
+    SPDAffine: _commuting_or_not,
+    SPDLogEuclidean: _first_two,
+    KendallShapes: _complex_or_real,
+    Product: _across_and_within,
+}
+
+
+def extreme_planes(space: Space) -> list[Plane]:
+    """Orthonormal pairs, in coordinates at the origin, on which the curvature bounds are attained."""
+    return EXTREME_PLANES[type(space)](space)
