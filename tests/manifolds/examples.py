@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.stats import ortho_group
 
 import riemdp.manifolds
@@ -41,6 +40,7 @@ EXAMPLES: dict[type[Space], list[Space]] = {
         Product(SPDAffine(2), KendallShapes(4), Hyperbolic(2)),
     ],
 }
+BATCH = 4
 SPACES = [space for examples in EXAMPLES.values() for space in examples]
 
 
@@ -52,6 +52,7 @@ def exported_spaces() -> list[type[Space]]:
 
 # --- points and vectors ------------------------------------------------------------------------------------
 
+seeds = st.integers(0, 2**32 - 1)
 
 def reach(space: Space) -> float:
     """A length up to which exp is well conditioned: short of the cut locus, moderate elsewhere."""
@@ -59,14 +60,22 @@ def reach(space: Space) -> float:
 
 
 def coords(space: Space, longest: float | None = None) -> st.SearchStrategy[np.ndarray]:
-    """Coordinates of tangent vectors of every length up to `longest`, tiny and zero ones among them."""
+    """Coordinates (BATCH, dim) of tangent vectors of every length up to `longest`, tiny and zero ones among them."""
     limit = reach(space) if longest is None else longest
-    cube = arrays(np.float64, space.dim, elements=st.floats(-1, 1))
-    return cube.map(lambda c: limit * c / max(1.0, np.linalg.norm(c)))
+    lengths = st.lists(st.floats(0, 1), min_size=BATCH, max_size=BATCH)
+    return st.builds(lambda seed, t: limit * np.array(t)[:, None] * _directions(space.dim, seed), seeds, lengths)
+
+
+def _directions(dim: int, seed: int) -> np.ndarray:
+    """Unit vectors; every other one along an axis."""
+    rng = np.random.default_rng(seed)
+    normal = rng.standard_normal((BATCH, dim))
+    normal[::2] = np.eye(dim)[rng.integers(dim, size=len(normal[::2]))]
+    return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
 
 def points(space: Space, longest: float | None = None) -> st.SearchStrategy[np.ndarray]:
-    """Points within `longest` of the origin."""
+    """BATCH points within `longest` of the origin."""
     return coords(space, longest).map(lambda c: at(space, c, space.origin))
 
 

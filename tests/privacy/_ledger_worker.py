@@ -61,8 +61,10 @@ def kill(folder):
     path = folder / "ledger.db"
     ledger = Ledger(path, PureDP(350 * STEP))
     journal = Path(f"{path}-journal")
-    ledger.remaining  # loads the arithmetic before the forks
-    moments, seen, confirmed, hot = random.Random(2), [], [], 0
+    started = time.monotonic()
+    known = [ledger.reserve(PureDP(STEP)) for _ in range(10)]
+    reach = (time.monotonic() - started) / 3  # kills fall within the first three or so reservations, on any disk
+    moments, seen, confirmed, hot = random.Random(2), known, [], 0
 
     def work(tell):
         tell("ready")
@@ -77,7 +79,7 @@ def kill(folder):
 
     for _ in range(200):
         pid, told = forked(work)
-        time.sleep(moments.uniform(0.001, 0.02))
+        time.sleep(moments.uniform(0.0, reach))
         os.kill(pid, signal.SIGKILL)
         numbers = [int(tale) for tale in told() if tale != "ready"]
         seen += [number for number in numbers if number > 0]
@@ -126,6 +128,7 @@ def fork_while_threads_reserve(folder):
     def reserve_for_ever():
         while not stop.is_set():
             mine.append(ledger.reserve(PureDP(STEP / 4)))
+            time.sleep(0.001)
 
     threads = [threading.Thread(target=reserve_for_ever) for _ in range(2)]
     for thread in threads:

@@ -307,7 +307,7 @@ def test_pure_to_rdp_is_exact(epsilon, alpha):
 @quick
 def test_pure_to_approx_is_exact(epsilon, at):
     p, q = response(epsilon)
-    truth = max(p - mp.exp(at) * q, 0)
+    truth = p - mp.exp(at) * q if at < epsilon else 0
     assert_just_above(PureDP(epsilon).to_approx(epsilon=at).delta, truth)
 
 
@@ -342,21 +342,26 @@ def test_exact_values_stay_exact():
 
 
 @given(logarithmic(1e-6, 10.0), logarithmic(1e-3, 30.0))
-@quick
+@settings(max_examples=25, deadline=None)
 def test_zcdp_to_approx_is_the_best_of_all_orders(rho, epsilon):
     claimed = ZCDP(rho).least_strength(ApproxDP(epsilon, 0.5))
-    betas = [mp.mpf(10) ** (mp.mpf(k) / 8) for k in range(-120, 90)]
-    best = min(renyi_delta(1 + b, (1 + b) * mp.mpf(rho), epsilon) for b in betas)
-    assert claimed <= min(1, best) * (1 + 1e-15) or claimed == math.ulp(0.0)
+
+    def logarithm(x):  # log delta at the order 1 + e^x, which falls and then rises
+        return mp.log(renyi_delta(1 + mp.exp(x), (1 + mp.exp(x)) * mp.mpf(rho), epsilon))
+
+    low, high = mp.mpf(-50), mp.mpf(30)
+    for _ in range(90):
+        left, right = (2 * low + high) / 3, (low + 2 * high) / 3
+        low, high = (low, right) if logarithm(left) < logarithm(right) else (left, high)
+    assert_just_above(claimed, mp.exp(logarithm(low)) * (1 - mp.mpf("1e-20")))
     assert claimed >= gaussian_delta(math.sqrt(2 * rho) * (1 - 1e-15), epsilon)  # a zCDP mechanism
-    assert claimed >= best * mp.mpf("0.5")  # the grid of orders is not that coarse
 
 
 @given(ALPHAS, logarithmic(1e-4, 10.0), logarithmic(1e-3, 30.0))
 @quick
 def test_rdp_to_approx_uses_the_best_order_up_to_alpha(alpha, divergence, epsilon):
     claimed = RDP(alpha, divergence).least_strength(ApproxDP(epsilon, 0.5))
-    orders = [1 + (mp.mpf(alpha) - 1) * mp.mpf(k) / 200 for k in range(1, 201)]
+    orders = [1 + (mp.mpf(alpha) - 1) * mp.mpf(k) / 40 for k in range(1, 41)]
     best = min(renyi_delta(order, mp.mpf(divergence), epsilon) for order in orders)
     assert claimed <= min(1, best) * (1 + 1e-15) or claimed == math.ulp(0.0)
     mu = math.sqrt(2 * divergence / alpha) * (1 - 1e-15)  # a Gaussian that keeps this RDP
@@ -369,7 +374,8 @@ def test_least_epsilon_at_a_delta(guarantee, delta):
     found = guarantee.to_approx(delta=delta)
     assert found.delta == delta
     assert guarantee <= found
-    assert not guarantee <= ApproxDP(math.nextafter(found.epsilon, 0.0), delta)
+    smaller = math.nextafter(found.epsilon, 0.0)
+    assert smaller == 0 or not guarantee <= ApproxDP(smaller, delta)
 
 
 def test_least_epsilon_of_a_gaussian_against_mpmath():
@@ -495,27 +501,25 @@ def test_gaussians_use_their_exact_curve(mus, epsilon):
     assert compose(map(GDP, mus), ApproxDP(epsilon, 0.5)) == total.to_approx(epsilon=epsilon)
 
 
-PAIRS = st.lists(st.tuples(logarithmic(1e-4, 2.0), st.one_of(st.just(0.0), logarithmic(1e-20, 1e-2))), min_size=1, max_size=5)
+PAIR = st.tuples(logarithmic(1e-4, 2.0), st.one_of(st.just(0.0), logarithmic(1e-20, 1e-2)))
 
 
 def entries_of(pairs, mus):
     return [ApproxDP(e, d) if d else PureDP(e) for e, d in pairs] + [GDP(mu) for mu in mus]
 
 
-@given(PAIRS, st.lists(logarithmic(1e-2, 2.0), max_size=2), st.floats(0.05, 1.3), st.randoms())
+@given(st.lists(PAIR, min_size=2, max_size=4), st.lists(logarithmic(1e-2, 2.0), max_size=2), st.floats(0.05, 1.3))
 @settings(max_examples=40, deadline=None)
-def test_mixtures_against_enumeration(pairs, mus, share, random):
+def test_mixtures_against_enumeration(pairs, mus, share):
     entries = entries_of(pairs, mus)
-    assume(len(entries) > 1)
     epsilon = share * (sum(e for e, _ in pairs) + sum(mus)) + 1e-4
-    truth = mixture_delta(pairs, mp.sqrt(sum(mp.mpf(mu) ** 2 for mu in mus)), epsilon)
+    mu = mp.sqrt(sum(mp.mpf(mu) ** 2 for mu in mus))
     total = compose(entries, ApproxDP(epsilon, 0.5))
-    assert total.delta >= truth
-    # rounded up by at most a lattice step per entry: never worse than the same steps with a little more loss
-    slack = 1 + mp.mpf(2) ** -12
-    looser = [(mp.mpf(e) * slack + mp.mpf(2) ** -14 * max(pairs)[0], d) for e, d in pairs]
-    assert total.delta <= mixture_delta(looser, mp.sqrt(sum(mp.mpf(mu) ** 2 for mu in mus)), epsilon) + mp.mpf("1e-300")
-    assert compose(random.sample(entries, len(entries)), ApproxDP(epsilon, 0.5)) == total
+    assert total.delta >= mixture_delta(pairs, mu, epsilon)
+    # not more than for losses that are larger by a lattice step
+    looser = [(e + mp.mpf(2) ** -14 * sum(e for e, _ in pairs), d) for e, d in pairs]
+    assert total.delta <= mixture_delta(looser, mu, epsilon) * (1 + 1e-13) + mp.mpf("1e-300")
+    assert compose(entries[::-1], ApproxDP(epsilon, 0.5)) == total
 
 
 @pytest.mark.parametrize(("epsilon", "count", "at"), [(0.05, 100, 2.5), (0.1, 40, 3.9), (0.01, 200, 1.4)])
@@ -527,12 +531,15 @@ def test_equal_pure_steps_are_exact_far_into_the_tail(epsilon, count, at):
 
 
 def test_many_different_steps_stay_tight():
-    epsilons = [0.01 + 1e-5 * k for k in range(300)]
-    total = compose(map(PureDP, epsilons), ApproxDP(1.5, 0.5))
-    central = math.sqrt(sum(e**2 for e in epsilons))
-    assert gaussian_delta(central, 1.5 - sum(e * math.tanh(e / 2) for e in epsilons) + central**2 / 2) < total.delta
-    assert total.delta < compose([PureDP(1.02 * e) for e in epsilons], ApproxDP(1.5, 0.5)).delta
-    assert total.delta < compose(map(PureDP, epsilons), ZCDP(1.0)).to_approx(epsilon=1.5).delta
+    units = range(1000, 1300, 3)
+    masses = np.ones(1)
+    for k in units:  # all losses are multiples of 1e-5: a plain convolution is exact but for float errors
+        p, q = map(float, response(k * 1e-5))
+        masses = np.pad(p * masses, (2 * k, 0)) + np.pad(q * masses, (0, 2 * k))
+    losses = 1e-5 * (np.arange(len(masses)) - len(masses) // 2)
+    truth = np.sum(masses * np.maximum(0, -np.expm1(np.minimum(0, 0.4 - losses))))
+    total = compose([PureDP(k * 1e-5) for k in units], ApproxDP(0.4, 0.5)).delta
+    assert truth * (1 - 1e-9) <= total <= truth * 1.05
 
 
 def test_steps_that_just_fit_an_approximate_budget():

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numba import boolean, float64, njit, void
-from numba.types import Array as ArrayType
+from numba.core.types import Array as ArrayType
 
 LANES = 32
 MAX_SWEEPS = 30
@@ -55,7 +55,7 @@ def _largest(x: Array) -> float:
     result = x[0]
     for lane in range(1, LANES):
         result = max(result, x[lane])
-    return result
+    return float(result)
 
 
 @inlined

@@ -7,24 +7,25 @@ blocks; matrices too large for those through LAPACK in threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from riemdp.kernels.threads import map_ranges
+from riemdp.kernels.threads import map_ranges, one_blas_thread
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+T = TypeVar("T")
 
 SYMMETRY_TOL = 1e-8
 UNIT_ROUNDOFF = 2.0**-53
+TINY = float(np.finfo(float).tiny)
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes Jacobi.
 SMALL_WORK = 2**18
+TINY_WORK = 2**14  # not worth a second thread
 LARGEST_JACOBI = 24
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
@@ -35,20 +36,19 @@ def _by_jacobi(n: int, k: int) -> bool:
 
 
 def _grain(n: int, k: int) -> int:
-    """Records per task: about a millisecond of work for Jacobi, at least a few tasks for LAPACK."""
-    return 32 * max(1, 4096 // k**3) if _by_jacobi(n, k) else max(32, min(1024, -(-n // 4)))
+    """Records per task: about a millisecond of work for Jacobi, a few tasks for LAPACK, one if there is little."""
+    if _by_jacobi(n, k):
+        return 32 * max(1, 4096 // k**3)
+    return max(1, n) if n * k**3 < TINY_WORK else max(8, min(1024, -(-n // 4)))
 
 
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to the calling thread: its own threads fight with ours over the cores."""
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _run(task: Callable[[int, int], T], n: int, k: int) -> list[T]:
+    """The tasks in threads; those that call LAPACK with its own threads off, which would fight with ours."""
+    grain = _grain(n, k)
+    if _by_jacobi(n, k) or grain >= n:
+        return map_ranges(task, n, grain)
+    with one_blas_thread():
+        return map_ranges(task, n, grain)
 
 
 def _floats(block: NDArray[Any]) -> Array:
@@ -76,8 +76,7 @@ def eigh(a: Array) -> tuple[Array, Array]:
     flat = a.reshape(-1, k, k)
     n = len(flat)
     values, vectors = np.empty((n, k)), np.empty((n, k, k))
-    with _one_blas_thread():
-        map_ranges(_eigh_task(flat, values, vectors), n, _grain(n, k))
+    _run(_eigh_task(flat, values, vectors), n, k)
     return values.reshape(a.shape[:-1]), vectors.reshape(a.shape)
 
 
@@ -129,7 +128,7 @@ class LogSum:
     @property
     def is_valid(self) -> bool:
         """Every record was symmetric and positive definite."""
-        return self.smallest > np.finfo(float).tiny and self.asymmetry <= 0.0 and np.isfinite(self.squares)
+        return self.smallest > TINY and self.asymmetry <= 0.0 and math.isfinite(self.squares)
 
     @property
     def rounding(self) -> float:
@@ -142,7 +141,7 @@ class LogSum:
         k, n = len(self.total), self.count
         grain = _grain(n, k)
         chain = grain // (32 if _by_jacobi(n, k) else 1) + 32 + n // grain + 2 * k
-        return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * (self.squares / n) ** 0.5)
+        return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 
 def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) -> LogSum:
@@ -153,8 +152,7 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) 
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
     make_task = _jacobi_sum if _by_jacobi(n, k) else _lapack_sum
-    with _one_blas_thread():
-        parts = map_ranges(make_task(x, factor, w is not None, moments), n, _grain(n, k))
+    parts = _run(make_task(x, factor, w is not None, moments), n, k)
     stats = np.array([part.stats for part in parts])
     return LogSum(
         total=from_upper(np.sum([part.total for part in parts], axis=0)),

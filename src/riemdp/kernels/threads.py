@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -34,3 +39,33 @@ def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     if len(ranges) == 1 or thread_count() == 1:
         return [task(*r) for r in ranges]
     return list(_pool().map(lambda r: task(*r), ranges))
+
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limits = ExitStack()
+if hasattr(os, "register_at_fork"):  # a child must find the lock free
+    _free = {"after_in_parent": _blas_lock.release, "after_in_child": _blas_lock.release}
+    os.register_at_fork(before=_blas_lock.acquire, **_free)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS from starting threads of its own; the first user sets the limit, the last one lifts it."""
+    global _blas_users
+    with _blas_lock:
+        _blas_users += 1
+        if _blas_users == 1:
+            _blas_limits.enter_context(_controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limits.close()

@@ -141,7 +141,7 @@ class Space(ABC):
         """The Fréchet function around x."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
         """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 

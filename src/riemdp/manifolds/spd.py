@@ -10,9 +10,9 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, asymmetry, rebuild, symmetric_part
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, asymmetry, rebuild, sum_logs, symmetric_part
 from riemdp.kernels.spectral import eigh as batched_eigh
-from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, Space, whole_number
+from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space, whole_number
 
 SQRT2 = math.sqrt(2.0)
 LOG_TINY, LOG_HUGE = -708.0, 709.0  # of float64
@@ -107,6 +107,18 @@ class SPD(Space):
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
+
+    def _mean_closed_form(self, points: Array) -> FlatMean:
+        """exp(mean(log x_i)) in one pass, where the metric is flat: log-Euclidean, or 1 x 1.
+
+        The point itself is rounded to u times its condition number.
+        """
+        sums = sum_logs(points)
+        if not sums.is_valid:
+            self._refuse(points)
+        log_mean = sums.total / sums.count
+        condition = math.exp(np.ptp(np.linalg.eigvalsh(log_mean)))
+        return FlatMean(matrix_exp(log_mean), sums.rounding + 4 * (self.k + 1) * UNIT_ROUNDOFF * condition)
 
     def _refuse(self, points: Array) -> NoReturn:
         """Say what is wrong with records whose logarithms could not be summed."""

@@ -59,12 +59,6 @@ class SPDAffine(SPD):
         i, j = np.triu_indices(self.k, 1)
         return np.asarray(log_sinhc((values[..., i] - values[..., j]) / 2).sum(axis=-1))
 
-    def _mean_closed_form(self, points: Array):  # type: ignore[no-untyped-def]
-        """A 1 x 1 matrix is its logarithm: the log-Euclidean mean."""
-        from riemdp.manifolds.spd_log_euclidean import SPDLogEuclidean
-
-        return SPDLogEuclidean(self.k)._mean_closed_form(points)
-
     def _mean_start(self, points: Array) -> Array:
         """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""
         sample = symmetric_part(_sample(points, START_SAMPLE))

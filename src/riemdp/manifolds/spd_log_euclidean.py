@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, sum_logs, symmetric_part
+from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import (
     Array,
-    FlatMean,
     _real,
     check_batches,
     finite_array,
@@ -48,16 +47,6 @@ class SPDLogEuclidean(SPD):
 
     def _log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])
-
-    def _mean_closed_form(self, points: Array) -> FlatMean:
-        """exp(mean(log x_i)), one pass; the point itself is rounded to u times its condition number."""
-        sums = sum_logs(points)
-        if not sums.is_valid:
-            self._refuse(points)
-        log_mean = sums.total / sums.count
-        spread = np.ptp(np.linalg.eigvalsh(log_mean))
-        rounding = sums.rounding + 4 * (self.k + 1) * UNIT_ROUNDOFF * math.exp(spread)
-        return FlatMean(matrix_exp(log_mean), float(rounding))
 
     # --- the vector space ---------------------------------------------------------------------------------
 

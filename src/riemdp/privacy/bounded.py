@@ -101,7 +101,8 @@ class Bounded:
         shape = ball.space._inner_shape
         if raw.ndim != len(shape) + 1:
             raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, ball.space.point_shape))}).")
-        self.ball, self._points = ball, None
+        self.ball = ball
+        self._points: Array | None = None
         self._coords: Array = np.concatenate(map_ranges(lambda i, j: _to_ball(raw[i:j], ball), len(raw), ROWS))
 
     def __repr__(self) -> str:

@@ -73,6 +73,8 @@ def _ratio(sensitivity: float, scale: float) -> float:
 
 def _largest(kind: type[GDP | PureDP], guarantee: Guarantee, guess: float) -> float:
     """The largest parameter of a GDP or PureDP that implies the guarantee, looked for near a guess first."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r} is not a guarantee: give for example GDP(1.0).")
     *_, goal = guarantee.parameters.values()
     return largest_float(lambda x: kind(x).least_strength(guarantee), goal, 1.5 * guess, guess)
 

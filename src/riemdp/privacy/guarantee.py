@@ -293,7 +293,7 @@ def round_up(formula: Callable[..., arb], *numbers: float) -> float:
     """The least float provably not below formula(*numbers), enclosed more and more precisely until sharp."""
     from flint import arb
 
-    for bits in (96, 384, 4500):
+    for bits in (128, 384, 4500):
         with working_precision(bits):
             ball = formula(*map(arb, numbers))
             nearest = float(ball.upper()) if ball.is_finite() else math.inf

@@ -32,6 +32,7 @@ _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all e
     " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
     f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
 ]
+_version = lru_cache(version)
 _parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
 # file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
@@ -164,13 +165,12 @@ class Ledger:
         except sqlite3.Error as error:
             raise InputError(f"the ledger {self.path} is unusable ({error}); give another.") from None
 
-    def _insist(self, db: sqlite3.Connection, statement: str) -> None:
+    def _insist(self, db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
         """Execute as soon as the file is free (SQLite's own wait, in naps of 100 ms, starves among peers)."""
         deadline = time.monotonic() + self.timeout
         while True:
             try:
-                db.execute(statement)
-                return
+                return db.execute(statement)
             except sqlite3.OperationalError as error:
                 if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
                     raise
@@ -201,7 +201,7 @@ def _require(truth: bool, message: str) -> None:
 def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> int:
     last, digest = db.execute("SELECT id, digest FROM entry ORDER BY id DESC").fetchone() or (-1, "")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    row = (last + 1, now, json.dumps(guarantee.to_dict()), description, status, version("riemdp"))
+    row = (last + 1, now, json.dumps(guarantee.to_dict()), description, status, _version("riemdp"))
     db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _digest(digest, row)))
     return row[0]
 

@@ -108,8 +108,7 @@ _NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
 def _check_types(rest: dict[str, Any]) -> None:
     for name, value in rest.items():
         kind = float if name in _NUMBERS else int if name == "n" else str
-        valid = type(value) is kind and (kind is str or (np.isfinite(value) and value > 0))
-        if not valid:
+        if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
             raise InputError(f"{name} = {value!r} is not that of a release: pass what Release.save() wrote.")
 
 

@@ -138,7 +138,7 @@ def certify(points: Array, space: Space, x: Array) -> None:
         return
     center = x
     for i in range(1, 200):
-        distances = np.concatenate(map_ranges(lambda a, b, c=center: space._dist(c, points[a:b]), len(points), ROWS))
+        distances = _distances(points, space, center)
         farthest = int(np.argmax(distances))
         radius = max(float(distances[farthest]), float(space._dist(center, x)))
         if radius < space.uniqueness_radius * (1 - 1e-9):
@@ -148,6 +148,10 @@ def certify(points: Array, space: Space, x: Array) -> None:
         f"The records do not fit a ball of radius {space.uniqueness_radius:.4g} of {space!r} "
         f"(about {radius:.4g} is needed), so their Fréchet mean may not be unique: split them or use a subset."
     )
+
+
+def _distances(points: Array, space: Space, center: Array) -> Array:
+    return np.concatenate(map_ranges(lambda i, j: space._dist(center, points[i:j]), len(points), ROWS))
 
 
 # --- the solver -------------------------------------------------------------------------------------------

@@ -108,7 +108,9 @@ def _statistic(name: str, ball: Ball) -> Statistic:
     return STATISTICS["tangent-mean" if ball.space.is_flat else name]
 
 
-def _plans(ball: Ball, n: int, guarantee: Guarantee, mechanism: str, calibration: str, footpoint: Any, statistic: str) -> list[Plan]:
+def _plans(
+    ball: Ball, n: int, guarantee: Guarantee, mechanism: str, calibration: str, footpoint: Any, statistic: str
+) -> list[Plan]:
     if not isinstance(ball, Ball):
         raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
     if mechanism != "auto":
