@@ -1,7 +1,9 @@
 """The package as installed: what it exports, what importing it costs, and that its tools run."""
 
+import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -45,12 +47,6 @@ def test_import_stays_light():
     assert heavy.isdisjoint(loaded)
 
 
-def test_demo_runs_as_a_module(tmp_path):
-    printed = run_python("-m", "riemdp.demo", str(tmp_path))
-    assert "Look at" in printed
-    assert (tmp_path / "means.png").stat().st_size > 20_000
-
-
 def test_benchmark_script_runs(tmp_path):
     pytest.importorskip("geomstats", exc_type=ImportError)
     pytest.importorskip("pyriemann")
@@ -59,3 +55,10 @@ def test_benchmark_script_runs(tmp_path):
     assert len(written["means"]) == 14
     assert all(error <= 1e-9 for row in written["means"] for error in row["errors"].values())
     assert {row["name"] for row in written["limits"]} >= {"import riemdp"}
+
+
+def test_readme_tells_the_truth():
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)
+    assert len(test.examples) >= 8
+    assert doctest.DocTestRunner().run(test).failed == 0

@@ -1,4 +1,4 @@
-"""Processes that test_ledger.py runs apart from itself, so that fork() and kill -9 never meet the test runner.
+"""Processes that test_ledger.py runs apart, so that fork() and kill -9 never meet the test runner.
 
 `python _ledger_worker.py TASK FOLDER` prints what happened as JSON.
 """
@@ -57,17 +57,14 @@ def hammer(folder):
 
 
 def kill(folder):
-    """200 workers that reserve and confirm in a loop, each killed at a random moment."""
+    """200 workers that reserve and confirm in a loop, killed at a random moment or in the midst of a commit."""
     path = folder / "ledger.db"
-    ledger = Ledger(path, PureDP(350 * STEP))
-    journal = Path(f"{path}-journal")
+    ledger, journal = Ledger(path, PureDP(90 * STEP)), Path(f"{path}-journal")
     started = time.monotonic()
-    known = [ledger.reserve(PureDP(STEP)) for _ in range(10)]
-    reach = (time.monotonic() - started) / 3  # kills fall within the first three or so reservations, on any disk
-    moments, seen, confirmed, hot = random.Random(2), known, [], 0
+    seen, confirmed, hot, moments = [ledger.reserve(PureDP(STEP)) for _ in range(10)], [], 0, random.Random(2)
+    each = (time.monotonic() - started) / 10  # what a reservation takes on this disk
 
     def work(tell):
-        tell("ready")
         while True:
             try:
                 entry = ledger.reserve(PureDP(STEP))
@@ -77,11 +74,14 @@ def kill(folder):
             except BudgetExceeded:
                 time.sleep(0.0005)
 
-    for _ in range(200):
+    for round_ in range(200):
         pid, told = forked(work)
-        time.sleep(moments.uniform(0.0, reach))
+        deadline = time.monotonic() + 3 * each
+        while round_ % 2 and not journal.exists() and time.monotonic() < deadline:
+            pass
+        time.sleep(moments.uniform(0.0, each / 4 if round_ % 2 else 3 * each))
         os.kill(pid, signal.SIGKILL)
-        numbers = [int(tale) for tale in told() if tale != "ready"]
+        numbers = [int(tale) for tale in told()]
         seen += [number for number in numbers if number > 0]
         confirmed += [-number for number in numbers if number < 0]
         hot += journal.exists()
@@ -90,9 +90,9 @@ def kill(folder):
 
 
 def create(folder):
-    """Eight processes create the same ledger at once, half of them with another budget; and creators are killed."""
+    """Eight processes create one ledger at once, half of them with another budget; creators are killed."""
     outcomes, moments = [], random.Random(3)
-    for round_ in range(10):
+    for round_ in range(6):
         path, (reader, writer) = folder / f"race{round_}.db", os.pipe()
 
         def work(tell, path=path, reader=reader, writer=writer):
@@ -109,9 +109,9 @@ def create(folder):
         os.close(writer)
         outcomes.append([tale for _, told in children for tale in told()])
     whole = []
-    for round_ in range(40):
+    for round_ in range(24):
         path = folder / f"killed{round_}.db"
-        pid, told = forked(lambda tell, path=path: Ledger(path, GDP(1.0)))
+        pid, told = forked(lambda tell, path=path: tell(Ledger(path, GDP(1.0))))
         time.sleep(moments.uniform(0.0, 0.008))
         os.kill(pid, signal.SIGKILL)
         told()

@@ -21,8 +21,9 @@ Array = NDArray[Any]
 
 # How far from the space a point may lie, relative to its size, and still count as one of it.
 MEMBERSHIP_TOL = 1e-8
-# How far from a tangent space a vector may lie, relative to its length.
+# How far from a tangent space a vector may lie, relative to its length or (subnormal ones are coarse) at all.
 TANGENT_TOL = 1e-6
+TANGENT_FLOOR = 1e-300
 # Rows handled at a time: a block stays in the processor's cache.
 ROWS = 4096
 
@@ -266,7 +267,11 @@ class Space(ABC):
         good = self.contains(value)
         if not good.all():
             raise InputError(f"{_which(good, name)} is not a point of {self!r}: make it one with project().")
-        return array
+        return self._settle(array)
+
+    def _settle(self, points: Array) -> Array:
+        """Points within the tolerance, brought exactly onto the space."""
+        return self._project(points)
 
     def _vectors(self, value: Any, base: Array, name: str = "tangent_vec") -> Array:
         array = self._read(value, name)

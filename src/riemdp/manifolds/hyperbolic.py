@@ -13,6 +13,7 @@ from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
     ROWS,
+    TANGENT_FLOOR,
     TANGENT_TOL,
     Array,
     LocalModel,
@@ -109,7 +110,7 @@ class Hyperbolic(Space):
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         product = (vectors[..., 1:] * base[..., 1:]).sum(axis=-1) - vectors[..., 0] * base[..., 0]
-        return np.asarray(np.abs(product) <= TANGENT_TOL * norm(vectors) * norm(base))
+        return np.asarray(np.abs(product) <= (TANGENT_TOL * norm(vectors) + TANGENT_FLOOR) * norm(base))
 
     def _project(self, raw: Array) -> Array:
         """Keep the space part and recompute the time."""

@@ -12,6 +12,7 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
     ROWS,
+    TANGENT_FLOOR,
     TANGENT_TOL,
     Array,
     LocalModel,
@@ -125,7 +126,7 @@ class KendallShapes(Space):
         return np.asarray(centred & (np.abs(norm(points) - 1) <= MEMBERSHIP_TOL))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
-        allowed = TANGENT_TOL * norm(vectors)
+        allowed = TANGENT_TOL * norm(vectors) + TANGENT_FLOOR
         centred = np.abs(vectors.sum(axis=-1)) <= allowed * math.sqrt(self.k)
         return np.asarray(centred & (np.abs((base.conj() * vectors).sum(axis=-1)) <= allowed))
 

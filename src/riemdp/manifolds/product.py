@@ -130,6 +130,9 @@ class Product(Space):
     def _project(self, raw: Array) -> Array:
         return self._assemble(self._per_factor("_project", self._inner(raw)))
 
+    def _settle(self, points: Array) -> Array:
+        return self._assemble(self._per_factor("_settle", self._inner(points)))
+
     def project(self, raw: Any) -> Array:
         """Factor by factor; also takes a sequence with the raw data of each factor."""
         if isinstance(raw, tuple | list) and len(raw) == len(self.factors) and not self._is_flat_batch(raw):

@@ -52,10 +52,10 @@ def t_coth(t: Array) -> Array:
 
 def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     """Euclidean norm over the last axis; accurate for vectors as small as 1e-300."""
-    largest = np.abs(x).max(axis=-1, keepdims=True, initial=0.0)
+    parts = np.ascontiguousarray(x).view(np.float64)
+    largest = np.abs(parts).max(axis=-1, keepdims=True, initial=0.0)
     scale = np.where(largest > 0, largest, 1.0)
-    scaled = x / scale
-    return np.asarray(np.sqrt((scaled * scaled.conj()).real.sum(axis=-1)) * scale[..., 0])
+    return np.asarray(np.sqrt(((parts / scale) ** 2).sum(axis=-1)) * scale[..., 0])
 
 
 def unit(x: Array) -> Array:

@@ -94,6 +94,9 @@ class SPD(Space):
         """Symmetric within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
         return (asymmetry(points) <= 0.0) & _has_cholesky(symmetric_part(points))
 
+    def _settle(self, points: Array) -> Array:
+        return symmetric_part(points)
+
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         size = np.abs(vectors).max(axis=(-2, -1))
         skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))

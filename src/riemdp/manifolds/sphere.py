@@ -12,6 +12,7 @@ from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
     ROWS,
+    TANGENT_FLOOR,
     TANGENT_TOL,
     Array,
     LocalModel,
@@ -107,7 +108,7 @@ class Sphere(Space):
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
-        return np.asarray(radial <= TANGENT_TOL * norm(vectors))
+        return np.asarray(radial <= TANGENT_TOL * norm(vectors) + TANGENT_FLOOR)
 
     def _project(self, raw: Array) -> Array:
         """Scale to length R."""

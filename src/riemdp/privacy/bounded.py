@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds import Euclidean, Product, Space
-from riemdp.manifolds.base import FlatMean, LocalModel, finite_number
+from riemdp.manifolds.base import ROWS, FlatMean, LocalModel, finite_number
 from riemdp.manifolds.spd import SPD
 
 Array = NDArray[Any]
-ROWS = 4096
+# Between these, no square or sum of lengths within the ball under- or overflows.
+SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
+# A length below this share of the radius is below the radius whatever its rounding errors (d < 2^11 at least).
+INSIDE = 1 - 2.0**-41
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +35,14 @@ class Ball:
         if not isinstance(self.space, Space):
             raise InputError(f"space = {self.space!r}: pass a space such as SPDAffine(3).")
         radius = finite_number(self.radius, "radius")
-        if radius <= 0:
-            raise InputError(f"radius = {radius!r}: pass a positive number.")
+        if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+            raise InputError(f"radius = {radius!r}: pass a positive number, neither below 1e-100 nor above 1e100.")
         if radius >= self.space.uniqueness_radius:
             raise InputError(
                 f"radius = {radius!r} is too large for {self.space!r}: means are unique only in balls of radius "
                 f"below {self.space.uniqueness_radius:.6g}; pass a smaller one."
             )
-        center = self.space._points(self.center, "center")
-        if center.shape != self.space._inner_shape:
-            raise InputError(f"center has shape {np.shape(self.center)}: pass one point.")
+        center = one_point(self.space, self.center, "center")
         frozen = np.array(self.space._write(center, self.space.origin))
         frozen.flags.writeable = False
         object.__setattr__(self, "center", frozen)
@@ -57,17 +59,20 @@ class Ball:
         lo, hi = finite_number(low, "low"), finite_number(high, "high")
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
-        radius = math.sqrt(space.k) / 2 * math.log(hi / lo) * (1 + 2.0**-40)  # not below the exact one
+        half = (math.log(hi) - math.log(lo)) / 2 + 2.0**-40  # not below the exact one
+        radius = math.sqrt(space.k) * half
         return cls(space, math.sqrt(lo) * math.sqrt(hi) * np.eye(space.k), radius)
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
-        if footpoint is None or self.space.is_flat:  # a flat space has no preferred footpoint
+        if footpoint is None:
             return np.zeros(self.space.dim)
-        point = self.space._points(footpoint, "footpoint")
-        if point.shape != self.space._inner_shape:
-            raise InputError(f"footpoint has shape {np.shape(footpoint)}: pass one point.")
-        return self.space._log(point, self._inner_center)
+        point = one_point(self.space, footpoint, "footpoint")
+        with np.errstate(all="ignore"):
+            coords = _logs(point[None], self)[0]
+        if not np.isfinite(coords).all():
+            raise InputError("footpoint is too far from the ball for float64: pass a nearer one.")
+        return np.zeros_like(coords) if self.space.is_flat else coords  # flat: all footpoints do the same
 
     @property
     def _inner_center(self) -> Array:
@@ -92,26 +97,25 @@ class Bounded:
     around the origin of the space, whatever the centre.
     """
 
-    __slots__ = ("_coords", "_points", "ball")
-
     def __init__(self, X: Any, ball: Ball) -> None:
         if not isinstance(ball, Ball):
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-        raw = ball.space._read(X, "X")
-        shape = ball.space._inner_shape
-        if raw.ndim != len(shape) + 1:
+        with np.errstate(all="ignore"):  # a number beyond float64 is a record like any other
+            self._raw = ball.space._read(X, "X")
+        if self._raw.ndim != len(ball.space._inner_shape) + 1:
             raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, ball.space.point_shape))}).")
-        self.ball = ball
-        self._points: Array | None = None
-        self._coords: Array = np.concatenate(map_ranges(lambda i, j: _to_ball(raw[i:j], ball), len(raw), ROWS))
+        self.ball, self.n = ball, len(self._raw)
 
     def __repr__(self) -> str:
         return f"Bounded(n={self.n}, {self.ball.space!r})"
 
-    @property
-    def n(self) -> int:
-        """Number of records, which is public."""
-        return len(self._coords)
+    @cached_property
+    def _coords(self) -> Array:
+        return _by_blocks(lambda rows: _to_ball(self._raw[rows], self.ball), self.n)
+
+    @cached_property
+    def _points(self) -> Array:
+        return _by_blocks(lambda rows: self.ball.at_origin(self._coords[rows]), self.n)
 
     @property
     def space(self) -> Space:
@@ -141,19 +145,29 @@ class Bounded:
 
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x."""
-        if self._points is None:
-            blocks = map_ranges(lambda i, j: self.ball.at_origin(self._coords[i:j]), self.n, ROWS)
-            self._points = np.concatenate(blocks)
         return self.space._local_model(self._points, x)
 
     def certify(self, x: Array) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
 
 
+def one_point(space: Space, value: Any, name: str) -> Array:
+    """The value as one point of the space, in the form of its primitives."""
+    point = space._points(value, name)
+    if point.shape != space._inner_shape:
+        raise InputError(f"{name} has shape {np.shape(value)}: pass one point.")
+    return point
+
+
 def _bounded(coords: Array, ball: Ball) -> Bounded:
     part = Bounded.__new__(Bounded)
-    part.ball, part._points, part._coords = ball, None, coords
+    part.__dict__.update(ball=ball, n=len(coords), _coords=coords)
     return part
+
+
+def _by_blocks(task: Callable[[slice], Array], n: int) -> Array:
+    """A function of the rows, in blocks that fit the cache; the kernels below have threads of their own."""
+    return np.concatenate([task(slice(start, start + ROWS)) for start in range(0, n, ROWS)])
 
 
 def _to_ball(raw: Array, ball: Ball) -> Array:
@@ -162,16 +176,25 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
     A function of each record by itself, that never fails: whatever cannot be used gives 0, the centre. The
     length is checked again after the rounding of the scaling.
     """
-    space, center = ball.space, ball._inner_center
     axes = tuple(range(1, raw.ndim))
     with np.errstate(all="ignore"):
         finite = np.isfinite(raw).all(axis=axes, keepdims=True)
-        points = space._project(np.where(finite, raw, center))
+        points = ball.space._project(np.where(finite, raw, ball._inner_center))
         usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
-        coords = space._log(np.where(usable, points, center), center)
-        usable = usable.reshape(-1) & np.isfinite(coords).all(axis=1)
-        coords = np.where(usable[:, None], coords, 0.0)
+        coords = _logs(np.where(usable, points, ball._inner_center), ball)
         length = np.linalg.norm(coords, axis=1, keepdims=True)
-        coords = np.where(length <= ball.radius, coords, coords * (ball.radius / length * (1 - 2.0**-40)))
-        inside = np.linalg.norm(coords, axis=1, keepdims=True) <= ball.radius
-        return np.where(inside, coords, 0.0)
+        coords = coords * np.minimum(1.0, ball.radius * (1 - 2.0**-40) / length)
+        inside = np.linalg.norm(coords, axis=1, keepdims=True) <= ball.radius * INSIDE
+        return np.where(inside & usable.reshape(-1, 1), coords, 0.0)
+
+
+def _logs(points: Array, ball: Ball) -> Array:
+    """Coordinates at the centre; NaN for a point so far from it that LAPACK gives up, which stops no other."""
+    try:
+        return ball.space._log(points, ball._inner_center)
+    except np.linalg.LinAlgError:
+        if len(points) == 1:
+            return np.full((1, ball.space.dim), np.nan)
+    near = np.array([np.isfinite(_logs(point[None], ball)).all() for point in points])
+    mask = near.reshape(-1, *(1 for _ in points.shape[1:]))
+    return np.where(near[:, None], _logs(np.where(mask, points, ball._inner_center), ball), np.nan)

@@ -22,8 +22,7 @@ def gaussian_scale(guarantee: Guarantee, sensitivity: float, method: str = "anal
     if method not in ("analytic", "classical"):
         raise InputError(f"method = {method!r} is unknown: give 'analytic' or 'classical'.")
     _refuse_pure(guarantee)
-    guess = _zcdp_guess(guarantee) if isinstance(guarantee, ApproxDP) else 1.0
-    scale = _ratio(sensitivity, _largest(GDP, guarantee, guess))
+    scale = _ratio(sensitivity, _largest(GDP, guarantee))
     return max(scale, _classical_scale(guarantee, sensitivity)) if method == "classical" else scale
 
 
@@ -32,8 +31,7 @@ def laplace_scale(guarantee: Guarantee, sensitivity: float) -> float:
 
     D/epsilon for PureDP; for the others D over the largest epsilon that the sound conversions allow.
     """
-    guess = guarantee.epsilon if isinstance(guarantee, PureDP | ApproxDP) else 1.0
-    return _ratio(sensitivity, _largest(PureDP, guarantee, guess))
+    return _ratio(sensitivity, _largest(PureDP, guarantee))
 
 
 def gaussian_guarantee(scale: float, sensitivity: float, like: G) -> G:
@@ -71,15 +69,13 @@ def _ratio(sensitivity: float, scale: float) -> float:
     return ratio
 
 
-def _largest(kind: type[GDP | PureDP], guarantee: Guarantee, guess: float) -> float:
-    """The largest parameter of a GDP or PureDP that implies the guarantee, looked for near a guess first."""
+def _largest(kind: type[GDP | PureDP], guarantee: Guarantee) -> float:
+    """The largest parameter of a GDP or PureDP that implies the guarantee."""
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"guarantee = {guarantee!r} is not a guarantee: give for example GDP(1.0).")
     *_, goal = guarantee.parameters.values()
+    guess = goal
+    if isinstance(guarantee, ApproxDP):  # from below: a pure epsilon, and the mu that the bound through zCDP allows
+        e, depth = guarantee.epsilon, math.sqrt(-2 * math.log(guarantee.delta))
+        guess = e if kind is PureDP else 2 * e / (depth + math.hypot(depth, math.sqrt(2 * e)))
     return largest_float(lambda x: kind(x).least_strength(guarantee), goal, 1.5 * guess, guess)
-
-
-def _zcdp_guess(guarantee: ApproxDP) -> float:
-    """A mu that is a little too small: epsilon = mu^2/2 + mu sqrt(2 log(1/delta)), the bound through zCDP."""
-    depth = -2 * math.log(guarantee.delta)
-    return 2 * guarantee.epsilon / (math.sqrt(depth) + math.sqrt(depth + 2 * guarantee.epsilon))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 G = TypeVar("G", bound="Guarantee")
+TINY = math.ulp(0.0)
 LATTICE, GROUPS = 2**15, 2**11  # a mixture's largest loss in lattice steps; the losses that are told apart
 
 
@@ -106,13 +107,10 @@ class Guarantee:
             raise InputError(f"epsilon = {epsilon!r}, delta = {delta!r} is not one of them: give just one.")
         if epsilon is not None:
             return self.to_like(ApproxDP(epsilon, 0.5))
-        goal = ApproxDP(1.0, checked("delta", delta), assumptions=self.assumptions)
-
-        def margin(at: float) -> float:
-            return goal.delta / max(self.least_strength(ApproxDP(at, 0.5)), math.ulp(0.0))
-
-        failing = largest_float(margin, math.nextafter(1.0, 0.0))
-        return _stated(self, goal, "epsilon", math.nextafter(failing, math.inf))
+        goal, under = checked("delta", delta), math.nextafter(1.0, 0.0)
+        failing = largest_float(lambda e: goal / max(self.least_strength(ApproxDP(e, goal)), TINY), under)
+        stated = ApproxDP(1.0, goal, assumptions=self.assumptions)
+        return _stated(self, stated, "epsilon", math.nextafter(failing, math.inf))
 
     def to_like(self, like: G) -> G:
         """The strongest proved guarantee of like's type, at like's own epsilon (ApproxDP) or alpha (RDP)."""
@@ -128,9 +126,7 @@ class Guarantee:
         match self, like:
             case (PureDP(x), PureDP()) | (GDP(x), GDP()) | (ZCDP(x), ZCDP()):
                 return x
-            case PureDP(e), GDP():  # the same number in two forms, each free of cancellation on its side of 1
-                if e < 1:
-                    return round_up(lambda e: (8 * (e / 2).tanh().erfinv() ** 2).sqrt(), e)
+            case PureDP(e), GDP():
                 return round_up(lambda e: (8 * (2 / (1 + e.exp())).erfcinv() ** 2).sqrt(), e)
             case PureDP(e), ZCDP():
                 return round_up(lambda e: e * (e / 2).tanh(), e)
@@ -138,12 +134,10 @@ class Guarantee:
                 return min(e, round_up(_response_divergence, e, alpha))
             case PureDP(e), ApproxDP(at):
                 return 0.0 if e <= at else round_up(lambda e, at: -(at - e).expm1() / (1 + (-e).exp()), e, at)
-            case GDP(mu), ZCDP():
-                return round_up(lambda mu: mu**2 / 2, mu)
-            case GDP(mu), RDP(alpha):
-                return round_up(lambda mu, alpha: alpha * mu**2 / 2, mu, alpha)
+            case GDP(mu), ZCDP() | RDP():
+                return round_up(lambda mu, alpha: alpha * mu**2 / 2, mu, like.parameters.get("alpha", 1.0))
             case GDP(mu), ApproxDP(at):
-                return round_up(gaussian_curve, mu, at)
+                return round_up(_gaussian_curve, mu, at)
             case ZCDP(rho), RDP(alpha):
                 return round_up(lambda rho, alpha: alpha * rho, rho, alpha)
             case ZCDP(rho), ApproxDP(at):
@@ -210,7 +204,7 @@ def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
     """
     entries = sorted(guarantees, key=repr)
     if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):
-        raise InputError(f"guarantees = {entries!r} or like = {like!r} has no guarantee: give GDP(1.0) or so.")
+        raise InputError(f"guarantees = {entries!r}, like = {like!r} are not all such: give e.g. GDP(1.0).")
     if isinstance(like, ApproxDP) and len(entries) > 1:
         total = _total_delta(entries, like.epsilon)
     else:
@@ -232,7 +226,7 @@ def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
         return _mixture_delta(pairs, joint.parameters["mu"] if joint else 0.0, epsilon)
     if not pairs:
         return joint.least_strength(ApproxDP(epsilon, 0.5))
-    shares = [ApproxDP(max(epsilon * k / 8, math.ulp(0.0)), 0.5) for k in range(1, 8)]
+    shares = [ApproxDP(max(epsilon * k / 8, TINY), 0.5) for k in range(1, 8)]
     steps = [(share.epsilon, joint.least_strength(share)) for share in shares]
     return min(_mixture_delta([*pairs, step], 0.0, epsilon) for step in steps)
 
@@ -243,30 +237,26 @@ def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) 
     A step loses infinity with probability delta_i, else +-epsilon_i as randomised response does; epsilon_i is
     rounded up to a lattice. delta is the mean of the GDP step's delta at epsilon - (loss of all the others).
     """
-
-    def response(steps: int) -> float:
-        return min(1.0, round_up(lambda loss: 1 / (1 + (-loss * steps / cells).exp()), top))
-
-    def gaussian(steps: int) -> float:
-        return round_up(lambda m, e, loss: gaussian_curve(m, e - loss * steps / cells), mu, epsilon, top)
-
     top = max(e for e, _ in pairs)
     cells = max(1, math.ceil(LATTICE * (top / sum(e for e, _ in pairs))))
     masses = np.ones(1)
     for e, _ in pairs:
         steps = math.ceil(Fraction(e) * cells / Fraction(top))
-        up, down = response(steps) * masses, response(-steps) * masses
+        ends = (round_up(lambda t, j: 1 / (1 + (-t * j / cells).exp()), top, j) for j in (steps, -steps))
+        up, down = (min(1.0, probability) * masses for probability in ends)
         masses = np.pad(up, (2 * steps, 0)) + np.pad(down, (0, 2 * steps))
-    atoms = np.flatnonzero(masses)
+    atoms, middle = np.flatnonzero(masses), len(masses) // 2
     groups = np.array_split(atoms, min(len(atoms), GROUPS))  # each is counted at its largest loss
-    finite = math.fsum(masses[group].sum() * gaussian(int(group[-1]) - len(masses) // 2) for group in groups)
+    losses = [(mu, epsilon, top, int(group[-1]) - middle) for group in groups]
+    deltas = [round_up(lambda m, e, t, j: _gaussian_curve(m, e - t * j / cells), *loss) for loss in losses]
+    finite = math.fsum(masses[group].sum() * delta for group, delta in zip(groups, deltas, strict=True))
     # what floats may have lost: a relative part of each positive term, and masses that underflow
     finite = finite * (1 + (2 * len(pairs) + len(groups[0]) + 8) * 2.0**-52) + 2.0**-1000
-    deltas = [min(finite, 1.0), *(delta for _, delta in pairs)]
-    return round_up(lambda *deltas: 1 - math.prod(1 - delta for delta in deltas), *deltas)
+    failures = [min(finite, 1.0), *(delta for _, delta in pairs)]
+    return round_up(lambda *failures: 1 - math.prod(1 - delta for delta in failures), *failures)
 
 
-def gaussian_curve(mu: arb, epsilon: arb) -> arb:
+def _gaussian_curve(mu: arb, epsilon: arb) -> arb:
     """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
     if mu == 0:
         return -epsilon.min(0).expm1()
@@ -308,8 +298,8 @@ def largest_float(value: Callable[[float], float], goal: float, *probes: float) 
     Bisects the bit patterns, which order the floats, or interpolates log value by the Illinois rule (Dowell,
     Jarratt 1971) where that is possible; the probes are tried first, from the last to the first.
     """
-    low, high, left, right, side = 0, _bits(math.inf), math.nan, math.nan, 0  # left, right: log(value/goal)
-    untried = [_bits(probe) for probe in probes]
+    low, high, left, right, side = 0, 2047 << 52, math.nan, math.nan, 0  # left, right: log(value/goal)
+    untried = np.array(probes, float).view(np.int64).tolist()
     while high - low > 1:
         known = left < 0 < right
         share = left / (left - right) if known else 0.5
@@ -322,10 +312,6 @@ def largest_float(value: Callable[[float], float], goal: float, *probes: float) 
         else:
             high, left, right, side = middle, left / (2 if side > 0 else 1), max(gap, 2.0**-53), +known
     return np.int64(low).view(np.float64).item()
-
-
-def _bits(number: float) -> int:
-    return int(np.float64(number).view(np.int64))
 
 
 def checked(name: str, value: object) -> float:
@@ -342,11 +328,8 @@ def checked(name: str, value: object) -> float:
 
 def _stated(source: object, goal: G, name: str, least: float) -> G:
     """The goal with its parameter `name` at the least proved value, if that promises anything."""
-    limit = 1.0 if name == "delta" else math.inf
-    found: dict[str, Any] = {name: max(least, math.ulp(0.0))}
-    if least < limit:
+    found: dict[str, Any] = {name: max(least, TINY)}
+    if least < (limit := 1.0 if name == "delta" else math.inf):
         return replace(goal, **found)
-    raise MechanismError(
-        f"{source!r} proves no {name} < {limit:g} for {goal!r}: convert only down the list PureDP, GDP, ZCDP,"
-        " RDP (alpha may fall), ApproxDP (with enough epsilon and delta)."
-    )
+    hint = "convert only down the list PureDP, GDP, ZCDP, RDP (alpha may fall), ApproxDP (epsilon may rise)"
+    raise MechanismError(f"{source!r} proves no {name} < {limit:g} for {goal!r}: {hint}.")

@@ -90,8 +90,8 @@ class Ledger:
         """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
         _require(str(description).isprintable(), f"description {description!r} is not one printable line.")
         _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give GDP(0.1) say.")
-        self._fits([guarantee])  # raises at once if the budget's type has no place for it
         with self._transaction("BEGIN IMMEDIATE") as (db, entries):
+            self._fits([guarantee])  # raises if the budget's type has no place for it
             past = [entry.guarantee for entry in entries[1:]]
             if self._fits([*past, guarantee]):
                 return _append(db, guarantee, str(description), "reserved")
@@ -162,7 +162,7 @@ class Ledger:
                     self._insist(db, statement)
                 yield db, self._verified(db)
                 self._insist(db, "COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise InputError(f"the ledger {self.path} is unusable ({error}); give another.") from None
 
     def _insist(self, db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:

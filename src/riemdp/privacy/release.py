@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
-from riemdp.privacy.bounded import Ball
+from riemdp.privacy.bounded import Ball, one_point
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.mechanisms import MECHANISMS, Mechanism, by_name
@@ -75,7 +75,10 @@ class Release:
         names = {f.name for f in fields(cls)}
         if not isinstance(data, dict) or set(data) != names | {"riemdp"} or data["riemdp"] != "release":
             raise InputError("the data are not those of a release: pass what Release.save() wrote.")
-        space = space_from_dict(data["space"])
+        try:
+            space = space_from_dict(data["space"])
+        except (TypeError, RecursionError):
+            raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space"}}
         _check_types(rest)
         return cls(
@@ -88,7 +91,7 @@ class Release:
 
     def save(self, path: str | Path) -> None:
         """Write JSON, whole or not at all."""
-        write_whole(Path(path), json.dumps(self.to_dict(), indent=1).encode())
+        write_whole(path, json.dumps(self.to_dict(), indent=1).encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
@@ -113,28 +116,26 @@ def _check_types(rest: dict[str, Any]) -> None:
 
 
 def _point(value: Any, space: Space, name: str) -> Array:
-    point = space._write(space._points(value, name), space.origin)
-    if point.shape != space.point_shape:
-        raise InputError(f"{name} has shape {point.shape}: a release holds one point.")
-    return np.asarray(point)
+    return np.asarray(space._write(one_point(space, value, name), space.origin))
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file beside its place and move it there in one step."""
     try:
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise InputError(f"path = {str(path)!r} cannot be written ({error.strerror}): pass another.") from None
+        target = Path(path)
+        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"path = {path!r} cannot be written ({error}): pass another.") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(draft, 0o644)
-        os.replace(draft, path)
+        os.replace(draft, target)
     except OSError as error:
         Path(draft).unlink(missing_ok=True)
-        raise InputError(f"path = {str(path)!r} cannot be written ({error.strerror}): pass another.") from None
+        raise InputError(f"path = {path!r} cannot be written ({error}): pass another.") from None
 
 
 def plan_one(mechanism: Mechanism, space: Space, guarantee: Guarantee, sensitivity: float, method: str) -> Plan:
@@ -177,14 +178,13 @@ def release(
     """Draw the noise once, after the ledger has durably reserved the guarantee.
 
     `value()` computes the private coordinates at the footpoint, whose sensitivity the plan states; the
-    footpoint is given by its coordinates at the ball's centre.
+    footpoint is given by its coordinates at the ball's centre. Nothing is read before the reservation.
     """
     grid = grid_step(plan.scale)
-    coords = value()
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
     entry = ledger.reserve(guarantee, f"{statistic} of {n} records, {plan.mechanism}") if ledger else None
-    noisy = MECHANISMS[plan.mechanism].add_noise(coords, plan.scale, grid)
-    point = carry(noisy, footpoint, ball)
+    noisy = MECHANISMS[plan.mechanism].add_noise(value(), plan.scale, grid)
+    point = carry(noisy[None], footpoint, ball)[0]
     result = Release(
         value=ball.space._write(point, ball.center),
         statistic=statistic,
@@ -206,7 +206,19 @@ def release(
 
 
 def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
-    """Points with these coordinates at the footpoint: exp there, around the origin, then back to the ball."""
-    if not footpoint.any():
-        return ball.space._exp(coords, ball._inner_center)
-    return ball.from_origin(ball.space._exp(coords, ball.at_origin(footpoint)))
+    """Points with these coordinates at the footpoint: exp there, around the origin, then back to the ball.
+
+    Noise so long that float64 cannot hold its point is halved until it can. All of it is post-processing.
+    """
+
+    def exp(coords: Array) -> Array:
+        if not footpoint.any():
+            return ball.space._exp(coords, ball._inner_center)
+        return ball.from_origin(ball.space._exp(coords, ball.at_origin(footpoint)))
+
+    with np.errstate(all="ignore"):
+        points = exp(coords)
+        while (lost := ~ball.space.contains(points) & coords.any(axis=1)).any():
+            coords = np.where(lost[:, None], coords / 2, coords)
+            points[lost] = exp(coords[lost])
+    return points

@@ -1,0 +1,649 @@
+"""The ledger: never overspent, by float rounding, by threads, by processes or by kill -9; and never reset quietly."""
+
+import copy
+import json
+import math
+import os
+import pickle
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import closing
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riemdp.errors import BudgetExceeded, InputError, MechanismError
+from riemdp.privacy import ledger as ledger_module
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
+from riemdp.privacy.ledger import Entry, Ledger
+
+STEP = 2.0**-10
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork() and kill -9")
+
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # kill -9 and locks do not depend on the disk
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def quick_folder():
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+def run_worker(task, folder):
+    worker = Path(__file__).with_name("_ledger_worker.py")
+    done = subprocess.run(
+        [sys.executable, str(worker), task, str(folder)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+def edit(path, *statements):
+    """Change the file behind the ledger's back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def exact_total(ledger):
+    return sum(Fraction(entry.guarantee.epsilon) for entry in ledger.history())
+
+
+def assert_one_sentence(error):
+    text = str(error.value)
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert "Traceback" not in text
+
+
+# Reserving, confirming, history
+
+
+def test_a_reservation_counts_before_and_after_it_is_confirmed(path):
+    ledger = Ledger(path, GDP(1.0))
+    assert ledger.spent is None
+    assert ledger.remaining == GDP(1.0)
+    first = ledger.reserve(GDP(0.6), "mean of the first study")
+    assert [entry.status for entry in ledger.history()] == ["reserved"]
+    assert ledger.spent == GDP(0.6)
+    ledger.confirm(first)
+    assert [entry.status for entry in ledger.history()] == ["released"]
+    assert ledger.spent == GDP(0.6)
+    assert ledger.remaining.mu == pytest.approx(0.8, abs=1e-15)
+
+
+def test_history_is_frozen_and_complete(path):
+    ledger = Ledger(path, PureDP(1.0))
+    before = datetime.now(UTC).replace(microsecond=0)
+    for number in range(3):
+        assert ledger.reserve(PureDP(0.1), f"release {number} (ü)") == number + 1
+    entries = Ledger(path).history()
+    assert [(entry.id, entry.description) for entry in entries] == [(n + 1, f"release {n} (ü)") for n in range(3)]
+    assert all(isinstance(entry, Entry) and entry.guarantee == PureDP(0.1) for entry in entries)
+    assert all(before <= datetime.fromisoformat(entry.time_utc) <= datetime.now(UTC) for entry in entries)
+    assert all(entry.version for entry in entries)
+    with pytest.raises(AttributeError):
+        entries[0].status = "released"
+
+
+def test_a_refusal_names_the_numbers_and_leaves_the_file_untouched(path):
+    ledger = Ledger(path, PureDP(1.0))
+    ledger.reserve(PureDP(0.75))
+    before = path.read_bytes()
+    with pytest.raises(BudgetExceeded) as error:
+        ledger.reserve(PureDP(0.5))
+    assert_one_sentence(error)
+    assert all(number in str(error.value) for number in ("0.5", "0.75", "1.0", "remaining"))
+    assert path.read_bytes() == before
+    ledger.reserve(PureDP(0.25))
+
+
+@pytest.mark.parametrize("entry_id", [0, 2, -1, "1", None, 1.5, [1]])
+def test_only_a_reservation_can_be_confirmed(path, entry_id):
+    ledger = Ledger(path, GDP(1.0))
+    ledger.reserve(GDP(0.1))
+    with pytest.raises(InputError) as error:
+        ledger.confirm(entry_id)
+    assert_one_sentence(error)
+    assert ledger.history()[0].status == "reserved"
+
+
+def test_a_second_confirmation_is_an_error(path):
+    ledger = Ledger(path, GDP(1.0))
+    entry = ledger.reserve(GDP(0.1))
+    ledger.confirm(entry)
+    with pytest.raises(InputError, match="released"):
+        ledger.confirm(entry)
+
+
+@pytest.mark.parametrize("guarantee", [0.1, "GDP(0.1)", None, GDP])
+def test_only_guarantees_can_be_reserved(path, guarantee):
+    with pytest.raises(InputError, match="guarantee"):
+        Ledger(path, GDP(1.0)).reserve(guarantee)
+
+
+@pytest.mark.parametrize("description", ["two\nlines", "\udcff", "\0"])
+def test_descriptions_are_one_printable_line(path, description):
+    ledger = Ledger(path, GDP(1.0))
+    with pytest.raises(InputError, match="description"):
+        ledger.reserve(GDP(0.1), description)
+    assert ledger.spent is None
+
+
+def test_a_jumping_clock_is_harmless(path, monkeypatch):
+    class Clock:
+        times = iter([datetime(2030, 1, 1, tzinfo=UTC), datetime(1999, 1, 1, tzinfo=UTC)] * 2)
+
+        @classmethod
+        def now(cls, zone):
+            return next(cls.times).astimezone(zone)
+
+    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    ledger = Ledger(path, PureDP(0.3))
+    ids = [ledger.reserve(PureDP(0.1)) for _ in range(2)]
+    assert [entry.id for entry in ledger.history()] == ids
+    assert ledger.history()[0].time_utc < ledger.history()[1].time_utc  # 1999, then 2030: not what orders them
+
+
+# Budgets of every type
+
+
+@pytest.mark.parametrize(
+    ("budget", "accepted", "refused"),
+    [
+        (PureDP(3.0), [PureDP(1.0), PureDP(0.5)], [GDP(0.1), ZCDP(0.1), RDP(2.0, 0.1), ApproxDP(0.1, 1e-9)]),
+        (GDP(3.0), [GDP(1.0), PureDP(0.5)], [ZCDP(0.1), RDP(2.0, 0.1), ApproxDP(0.1, 1e-9)]),
+        (ZCDP(3.0), [ZCDP(1.0), GDP(0.5), PureDP(0.5)], [RDP(2.0, 0.1), ApproxDP(0.1, 1e-9)]),
+        (RDP(4.0, 9.0), [RDP(4.0, 1.0), RDP(8.0, 1.0), ZCDP(0.5), GDP(0.5), PureDP(0.5)], [RDP(2.0, 0.1)]),
+    ],
+)
+def test_a_budget_counts_what_implies_its_type_and_nothing_else(path, budget, accepted, refused):
+    ledger = Ledger(path, budget)
+    for number, guarantee in enumerate(accepted):
+        assert ledger.reserve(guarantee) == number + 1
+    for guarantee in refused:
+        with pytest.raises(MechanismError):
+            ledger.reserve(guarantee)
+    assert [entry.guarantee for entry in ledger.history()] == accepted
+    assert type(ledger.spent) is type(budget)
+    assert ledger.spent <= budget
+
+
+def test_mixed_totals_against_closed_forms(tmp_path):
+    pure_as_gdp = -2 * mpmath.sqrt(2) * mpmath.erfinv(2 / (1 + mpmath.exp(0.5)) - 1)
+    gdp = Ledger(tmp_path / "gdp.db", GDP(3.0))
+    rdp = Ledger(tmp_path / "rdp.db", RDP(4.0, 9.0))
+    for guarantee in (GDP(1.0), PureDP(0.5)):
+        gdp.reserve(guarantee)
+    for guarantee in (RDP(4.0, 1.0), ZCDP(0.5), GDP(0.5)):
+        rdp.reserve(guarantee)
+    assert gdp.spent.mu == pytest.approx(float(mpmath.sqrt(1 + pure_as_gdp**2)), rel=1e-14)
+    assert rdp.spent.epsilon == pytest.approx(1.0 + 4 * 0.5 + 4 * 0.25 / 2, rel=1e-14)
+
+
+def test_an_approximate_budget_takes_every_type(path):
+    budget = ApproxDP(2.0, 1e-5)
+    ledger = Ledger(path, budget)
+    asked = [PureDP(0.1), GDP(0.05), ApproxDP(0.1, 1e-7), ZCDP(1e-3), RDP(16.0, 1e-3)]
+    for guarantee in asked:
+        ledger.reserve(guarantee)
+    assert [entry.guarantee for entry in ledger.history()] == asked
+    assert ledger.spent.epsilon == 2.0
+    assert 1e-7 <= ledger.spent.delta <= 1e-5
+
+
+def test_an_approximate_budget_of_gaussians_is_exact(path):
+    ledger = Ledger(path, ApproxDP(1.0, 1e-5))
+    ledger.reserve(GDP(0.15))
+    ledger.reserve(GDP(0.2))
+    mu = mpmath.mpf(0.25)
+    expected = mpmath.ncdf(mu / 2 - 1 / mu) - mpmath.e * mpmath.ncdf(-mu / 2 - 1 / mu)
+    assert ledger.spent.delta == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(2.0, 1e-6), ApproxDP(0.5, 1e-3), PureDP(100.0), GDP(40.0), ZCDP(9.0)])
+def test_too_much_for_an_approximate_budget_is_a_refusal(path, guarantee):
+    ledger = Ledger(path, ApproxDP(1.0, 1e-6))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(guarantee)
+    assert ledger.remaining == ledger.budget
+
+
+def test_why_guarantees_must_not_be_adapted_under_an_approximate_budget(path):
+    """docs/proofs/ledger.md, 'What fails': each branch fits, the choice between them by an output does not."""
+    epsilon, delta = 1.0, 0.01
+    truth = math.e / (1 + math.e)  # probability that randomised response at epsilon = 1 tells the truth
+    last = PureDP(2 * math.atanh(0.99 * delta / truth))  # has delta = 0.99 * 0.01/truth at epsilon = 0
+    for name, second in (("a", last), ("b", ApproxDP(1e-12, 0.99 * delta))):
+        ledger = Ledger(path.with_name(name), ApproxDP(epsilon, delta))
+        ledger.reserve(PureDP(1.0))
+        ledger.reserve(second)
+    adapted = truth * math.tanh(last.epsilon / 2) + (1 - truth) * 0.99 * delta
+    assert adapted > 1.25 * delta
+
+
+# Rounding
+
+
+def test_ten_tenths_are_more_than_one(path):
+    """0.1 as a float exceeds 1/10, so the tenth one would overspend by 5.6e-17; what remains is a bit less."""
+    ledger = Ledger(path, PureDP(1.0))
+    for _ in range(9):
+        ledger.reserve(PureDP(0.1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(PureDP(0.1))
+    assert Fraction(1) - exact_total(ledger) < Fraction(0.1)
+    assert ledger.remaining == PureDP(0.09999999999999995)
+    ledger.reserve(ledger.remaining)
+    assert Fraction(1) - Fraction(2) ** -52 <= exact_total(ledger) <= 1
+    assert ledger.remaining is None or Fraction(ledger.remaining.epsilon) <= 1 - exact_total(ledger)
+
+
+def test_a_budget_can_be_spent_to_the_last_bit(path):
+    ledger = Ledger(path, PureDP(1.0))
+    for _ in range(8):
+        ledger.reserve(PureDP(0.125))
+    assert ledger.spent == PureDP(1.0)
+    assert ledger.remaining is None
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(PureDP(5e-324))
+
+
+def third_order(epsilon):
+    return RDP(3.0, epsilon)
+
+
+amounts = st.floats(1e-6, 0.6)
+budgets = st.floats(1e-3, 1e3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(kind=st.sampled_from([PureDP, GDP, ZCDP, third_order]), size=budgets, shares=st.lists(amounts, max_size=5))
+def test_what_remains_fits_and_a_little_more_does_not(kind, size, shares):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        ledger = Ledger(Path(folder) / "ledger.db", kind(size))
+        for share in shares:
+            try:
+                ledger.reserve(kind(size * share))
+            except BudgetExceeded:
+                continue
+        left = ledger.remaining
+        power = 2 if kind is GDP else 1
+        strength = list(ledger.budget.parameters)[-1]
+        spent = [Fraction(getattr(entry.guarantee, strength)) ** power for entry in ledger.history()]
+        free = Fraction(size) ** power - sum(spent)
+        assert free >= 0
+        amount = getattr(left, strength) if left else 0.0
+        more = amount * (1 + 2.0**-51) + size * 2.0**-60
+        assert Fraction(amount) ** power <= free < Fraction(more) ** power
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(kind(more))
+        if left:
+            ledger.reserve(left)
+
+
+@settings(max_examples=10, deadline=None)
+@given(entries=st.lists(st.sampled_from([GDP(0.1), PureDP(0.1), ApproxDP(0.05, 1e-7), ZCDP(1e-3)]), max_size=4))
+def test_what_remains_of_an_approximate_budget_fits(entries):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        ledger = Ledger(Path(folder) / "ledger.db", ApproxDP(1.0, 1e-5))
+        for entry in entries:
+            ledger.reserve(entry)
+        left = ledger.remaining
+        assert left.delta == pytest.approx(1e-5 * left.epsilon, rel=1e-12)
+        if entries:
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(ApproxDP(left.epsilon + 2.0**-9, left.delta + 1e-5 * 2.0**-9))
+        ledger.reserve(left)
+
+
+# One file, however many objects
+
+
+def test_copies_pickles_and_clones_spend_from_the_same_file(path):
+    from sklearn.base import BaseEstimator, clone
+
+    class Estimator(BaseEstimator):
+        def __init__(self, ledger=None):
+            self.ledger = ledger
+
+    ledger = Ledger(path, PureDP(1.0))
+    others = [copy.copy(ledger), copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger)), Ledger(str(path))]
+    others += [clone(Estimator(ledger=ledger)).ledger, Ledger(path, PureDP(1.0), timeout=5)]
+    for other in others:
+        assert other == ledger
+        assert hash(other) == hash(ledger)
+        other.reserve(PureDP(0.125))
+    assert ledger.spent == PureDP(0.75)
+    assert str(path) in repr(ledger)
+    assert "PureDP(epsilon=1.0)" in repr(ledger)
+
+
+def test_a_ledger_is_bound_to_an_absolute_path_and_sees_through_links(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    ledger = Ledger(path.name, GDP(1.0))
+    path.with_name("link").symlink_to(path)
+    monkeypatch.chdir("/")
+    assert ledger.path == path.resolve()
+    assert Ledger(path.with_name("link")) == ledger
+    assert Ledger(path.with_name("other %20?#.db"), GDP(1.0)) != ledger
+
+
+def test_a_ledger_whose_file_is_gone_or_replaced_does_not_start_afresh(path):
+    ledger = Ledger(path, GDP(1.0))
+    ledger.reserve(GDP(0.5))
+    path.unlink()
+    with pytest.raises(InputError):
+        ledger.reserve(GDP(0.5))
+    assert not path.exists()
+    Ledger(path, GDP(9.0))
+    with pytest.raises(InputError, match="another budget"):
+        ledger.reserve(GDP(0.5))
+
+
+def test_threads_share_a_ledger(path):
+    ledger = Ledger(path, PureDP(40 * STEP))
+    won, lost = [], []
+
+    def work():
+        for _ in range(10):
+            try:
+                won.append(ledger.reserve(PureDP(STEP)))
+            except BudgetExceeded:
+                lost.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(won) == list(range(1, 41))
+    assert len(lost) == 40
+    assert exact_total(ledger) == Fraction(40 * STEP)
+
+
+@forks
+def test_eight_processes_hammering(quick_folder):
+    result = run_worker("hammer", quick_folder)
+    ledger = Ledger(quick_folder / "ledger.db")
+    entries = ledger.history()
+    assert sorted(result["reserved"]) == [entry.id for entry in entries] == list(range(1, 101))
+    assert result["refused"] == 900
+    assert len({entry.description for entry in entries}) == 100
+    assert exact_total(ledger) == Fraction(ledger.budget.epsilon)
+    assert result["integrity"] == ["ok"]
+
+
+@forks
+def test_two_hundred_kills(tmp_path):
+    result = run_worker("kill", tmp_path)
+    ledger = Ledger(tmp_path / "ledger.db")
+    status = {entry.id: entry.status for entry in ledger.history()}
+    assert exact_total(ledger) <= Fraction(ledger.budget.epsilon)
+    assert len(set(result["seen"])) == len(result["seen"])
+    assert set(result["seen"]) <= set(status)
+    assert all(status[entry] == "released" for entry in result["confirmed"])
+    assert result["integrity"] == ["ok"]
+    assert result["hot_journals"] >= 10  # the kills did hit the middle of transactions
+
+
+
+@forks
+def test_creation_is_all_or_nothing_and_only_once(quick_folder):
+    result = run_worker("create", quick_folder)
+    for outcomes in result["outcomes"]:
+        assert len(outcomes) == 8
+        assert set(outcomes) <= {"yes", "other-budget"}
+        assert "yes" in outcomes
+    assert all(result["whole"])
+    assert result["integrity"] == ["ok"]
+
+
+@forks
+def test_children_forked_while_threads_reserve(quick_folder):
+    result = run_worker("fork_while_threads_reserve", quick_folder)
+    assert len(result["theirs"]) == 30
+    recorded = [entry.id for entry in Ledger(quick_folder / "ledger.db").history()]
+    assert sorted(result["mine"] + result["theirs"]) == recorded
+
+
+# Trouble with files
+
+
+def test_commits_are_durable_before_reserve_returns(path):
+    with Ledger(path, GDP(1.0))._transaction("BEGIN IMMEDIATE") as (db, _):
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_locked_ledger_says_so(path):
+    ledger = Ledger(path, GDP(1.0), timeout=0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        for attempt in (lambda: ledger.reserve(GDP(0.1)), lambda: ledger.spent, lambda: Ledger(path, timeout=0)):
+            with pytest.raises(InputError, match=r"locked by another process for more than 0(\.05)? s") as error:
+                attempt()
+            assert_one_sentence(error)
+    ledger.reserve(GDP(0.1))
+
+
+def test_a_reader_in_the_way_of_a_commit_undoes_it(path):
+    ledger = Ledger(path, GDP(1.0), timeout=0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM entry").fetchall()
+        with pytest.raises(InputError, match="locked"):
+            ledger.reserve(GDP(0.1))
+    assert ledger.spent is None
+
+
+APPEND_ONLY = [
+    "DELETE FROM entry",
+    "DELETE FROM entry WHERE id = 0",
+    "UPDATE entry SET guarantee = '{}' WHERE id = 1",
+    "UPDATE entry SET guarantee = '{}' WHERE id = 0",
+    "UPDATE entry SET status = 'released' WHERE id = 0",
+    "UPDATE entry SET status = 'reserved' WHERE id = 2",
+    "UPDATE entry SET status = 'released', description = 'x' WHERE id = 1",
+    "UPDATE entry SET status = 'forgotten' WHERE id = 1",
+    "UPDATE entry SET id = 7 WHERE id = 1",
+    "UPDATE entry SET rowid = 7 WHERE id = 1",
+    "UPDATE OR REPLACE entry SET id = 1 WHERE id = 2",
+    "INSERT OR REPLACE INTO entry SELECT 1, time_utc, guarantee, 'x', 'reserved', version, digest FROM entry",
+    "INSERT INTO entry SELECT 9, time_utc, guarantee, 'x', 'reserved', version, digest FROM entry WHERE id = 1",
+    "INSERT INTO entry SELECT 3, time_utc, guarantee, 'x', 'released', version, digest FROM entry WHERE id = 1",
+    "INSERT INTO entry SELECT 3, time_utc, guarantee, 'x', 'budget', version, digest FROM entry WHERE id = 1",
+    "INSERT INTO entry SELECT NULL, time_utc, guarantee, 'x', 'reserved', version, digest FROM entry WHERE id = 1",
+    "REPLACE INTO entry SELECT 0, time_utc, guarantee, 'x', 'budget', version, digest FROM entry WHERE id = 0",
+]
+
+
+@pytest.mark.parametrize("statement", APPEND_ONLY)
+def test_the_file_itself_refuses_to_forget(path, statement):
+    ledger = Ledger(path, PureDP(1.0))
+    ledger.reserve(PureDP(0.1))
+    ledger.confirm(ledger.reserve(PureDP(0.2)))
+    before = ledger.history()
+    with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+        edit(path, statement)
+    assert ledger.history() == before
+
+
+@pytest.mark.parametrize("budget", [PureDP(2.0), PureDP(1.0, assumptions=("x",)), GDP(1.0), ApproxDP(1.0, 1e-6)])
+def test_another_budget_is_refused(path, budget):
+    Ledger(path, PureDP(1.0))
+    before = path.read_bytes()
+    with pytest.raises(InputError) as error:
+        Ledger(path, budget)
+    assert_one_sentence(error)
+    assert ("another budget type" in str(error.value)) == (not isinstance(budget, PureDP))
+    assert repr(budget) in str(error.value)
+    assert "PureDP(epsilon=1.0)" in str(error.value)
+    assert path.read_bytes() == before
+
+
+def whole_ledger(path):
+    ledger = Ledger(path, PureDP(1.0))
+    for number in range(3):
+        ledger.reserve(PureDP(0.1), f"release {number}")
+    return path.read_bytes()
+
+
+CHANGES = {
+    "empty": lambda _: b"",
+    "text": lambda _: b"epsilon,delta\n1.0,1e-6\n" * 100,
+    "noise": lambda _: random.Random(0).randbytes(8192),
+    "zeros": lambda _: bytes(8192),
+    "header only": lambda whole: whole[:100],
+    "first page only": lambda whole: whole[:4096],
+    "half a page short": lambda whole: whole[:-2048],
+    "a page lost": lambda whole: whole[:-4096],
+    "a larger budget": lambda whole: whole.replace(b'"epsilon": 1.0', b'"epsilon": 9.0'),
+    "a smaller entry": lambda whole: whole.replace(b'"epsilon": 0.1', b'"epsilon": 0.0', 1),
+    "another description": lambda whole: whole.replace(b"release 1", b"release 7"),
+    "another format": lambda whole: whole.replace(b"format 1", b"format 2"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_damaged_file_is_refused_and_left_alone(path, change):
+    damaged = CHANGES[change](whole_ledger(path))
+    path.write_bytes(damaged)
+    for budget in (None, PureDP(1.0), PureDP(9.0)):
+        with pytest.raises(InputError) as error:
+            Ledger(path, budget)
+        assert_one_sentence(error)
+    assert path.read_bytes() == damaged
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DROP TRIGGER no_delete"],
+        ["DROP TRIGGER no_delete", "DELETE FROM entry WHERE id = 3"],
+        ["CREATE TABLE more (x)"],
+        ["CREATE TRIGGER hook AFTER INSERT ON entry BEGIN SELECT 1; END"],
+        ["PRAGMA writable_schema = ON", "DELETE FROM sqlite_master WHERE type = 'trigger'"],
+        ["DROP TABLE entry"],
+    ],
+)
+def test_a_changed_schema_is_refused(path, statements):
+    whole_ledger(path)
+    edit(path, *statements)
+    with pytest.raises(InputError, match="wrote"):
+        Ledger(path)
+
+
+def test_a_forged_history_is_refused(path):
+    """Without the triggers, put back afterwards as they were: the digests still tell."""
+    whole_ledger(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        saved = db.execute("SELECT rowid, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name in ("no_delete", "only_append", "only_release"):
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute("DELETE FROM entry WHERE id = 2")
+        db.execute("UPDATE entry SET id = 2 WHERE id = 3")
+        for _, sql in saved:
+            db.execute(sql)
+    with pytest.raises(InputError, match="damaged"):
+        Ledger(path)
+
+
+def test_other_databases_are_refused(path):
+    edit(path, "CREATE TABLE entry (id INTEGER PRIMARY KEY, guarantee TEXT)", "INSERT INTO entry VALUES (0, '{}')")
+    before = path.read_bytes()
+    for budget in (None, GDP(1.0)):
+        with pytest.raises(InputError, match="wrote"):
+            Ledger(path, budget)
+    assert path.read_bytes() == before
+
+
+def test_no_flipped_byte_changes_what_is_spent(path):
+    """A damaged ledger is refused or reads the same: never a smaller total or a larger budget."""
+    whole = whole_ledger(path)
+    truth, chance, refused = Ledger(path).history(), random.Random(1), 0
+    meaningful = [place for place, byte in enumerate(whole) if byte]
+    for place in chance.sample(meaningful, 400):
+        flipped = bytearray(whole)
+        flipped[place] ^= chance.randrange(1, 256)
+        path.write_bytes(flipped)
+        try:
+            damaged = Ledger(path, timeout=0)
+            assert (damaged.budget, damaged.history()) == (PureDP(1.0), truth)
+        except InputError:
+            refused += 1
+    assert refused > 300
+
+
+@pytest.mark.parametrize("name", [":memory:", "", ".", "missing/x.db", "file/x.db", "x" * 300, "a\0b", 3, None])
+def test_paths_that_cannot_hold_a_ledger(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    for budget in (None, GDP(1.0)):
+        with pytest.raises(InputError) as error:
+            Ledger(name, budget)
+        assert_one_sentence(error)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_opening_needs_a_file_or_a_budget(path):
+    with pytest.raises(InputError, match="budget"):
+        Ledger(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("budget", [1.0, "GDP(1.0)", GDP])
+def test_a_budget_is_a_guarantee(path, budget):
+    with pytest.raises(InputError, match="budget"):
+        Ledger(path, budget)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("timeout", ["soon", None, [1]])
+def test_a_timeout_is_a_number(path, timeout):
+    with pytest.raises(InputError, match="timeout"):
+        Ledger(path, GDP(1.0), timeout)
+    assert not path.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_no_ledger(path):
+    os.mkfifo(path)
+    with pytest.raises(InputError):
+        Ledger(path, GDP(1.0))
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs users")
+def test_a_ledger_that_may_only_be_read(tmp_path):
+    result = run_worker("without_rights", tmp_path)
+    assert set(result["errors"]) == {"reserve", "confirm", "create", "open"}
+    assert all(text and text.endswith(".") for text in result["errors"].values())
+    assert result["entries"] == 1
+    assert result["same"]
+
+
+def test_no_room_means_no_ledger(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ledger_module.os, "link", full)
+    with pytest.raises(InputError, match="No space left"):
+        Ledger(tmp_path / "ledger.db", GDP(1.0))
+    assert os.listdir(tmp_path) == []
