@@ -8,9 +8,11 @@ Proofs: docs/proofs/calibration.md.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
+from riemdp.arithmetic import largest_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked, largest_float, round_up
+from riemdp.privacy.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 
 
 def gaussian_scale(guarantee: Guarantee, sensitivity: float, method: str = "analytic") -> float:
@@ -69,6 +71,7 @@ def _ratio(sensitivity: float, scale: float) -> float:
     return ratio
 
 
+@lru_cache(maxsize=1024)
 def _largest(kind: type[GDP | PureDP], guarantee: Guarantee) -> float:
     """The largest parameter of a GDP or PureDP that implies the guarantee."""
     if not isinstance(guarantee, Guarantee):

@@ -7,7 +7,7 @@ Formulas, references and proofs: docs/proofs/guarantees.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from numbers import Real
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from riemdp.arithmetic import largest_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.noise import working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -31,12 +31,12 @@ class Guarantee:
     """A promise about any two data sets that differ by replacing one record.
 
     `a <= b`, or `a.implies(b)`: provably, whatever keeps a keeps b. A partial order, also across types;
-    `assumptions` (texts: what the proof takes for granted) do not enter it, but they do enter equality.
+    `assumptions` (texts: what the proof takes for granted) enter neither it nor equality.
     """
 
     adjacency: ClassVar[str] = "replace-one"
     notion: ClassVar[str]
-    assumptions: tuple[str, ...] = field(default=(), kw_only=True)
+    assumptions: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         for name, value in self.parameters.items():
@@ -277,41 +277,6 @@ def _renyi_curve(beta: arb, excess: arb) -> arb:
     if excess > 0 and beta * excess.expm1() > 1:  # a lower order does better, and has a simpler form
         return -(-excess).expm1()
     return (beta * (excess - (1 / beta).log1p()) - beta.log1p()).exp()
-
-
-def round_up(formula: Callable[..., arb], *numbers: float) -> float:
-    """The least float provably not below formula(*numbers), enclosed more and more precisely until sharp."""
-    from flint import arb
-
-    for bits in (128, 384, 4500):
-        with working_precision(bits):
-            ball = formula(*map(arb, numbers))
-            nearest = float(ball.upper()) if ball.is_finite() else math.inf
-        if nearest == 0 or ball.rel_accuracy_bits() >= 64:
-            break
-    return nearest if nearest >= ball else math.nextafter(nearest, math.inf)
-
-
-def largest_float(value: Callable[[float], float], goal: float, *probes: float) -> float:
-    """The largest positive float x with value(x) <= goal, for an increasing function; 0 if there is none.
-
-    Bisects the bit patterns, which order the floats, or interpolates log value by the Illinois rule (Dowell,
-    Jarratt 1971) where that is possible; the probes are tried first, from the last to the first.
-    """
-    low, high, left, right, side = 0, 2047 << 52, math.nan, math.nan, 0  # left, right: log(value/goal)
-    untried = np.array(probes, float).view(np.int64).tolist()
-    while high - low > 1:
-        known = left < 0 < right
-        share = left / (left - right) if known else 0.5
-        middle = untried.pop() if untried else low + int((high - low) * share)
-        middle = min(max(middle, low + 1), high - 1)
-        found = value(np.int64(middle).view(np.float64).item())
-        gap = math.log(found / goal) if 0 < found / goal < math.inf else math.nan
-        if found <= goal:
-            low, left, right, side = middle, min(gap, -(2.0**-53)), right / (2 if side < 0 else 1), -known
-        else:
-            high, left, right, side = middle, left / (2 if side > 0 else 1), max(gap, 2.0**-53), +known
-    return np.int64(low).view(np.float64).item()
 
 
 def checked(name: str, value: object) -> float:

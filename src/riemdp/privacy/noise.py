@@ -8,18 +8,16 @@ ideal mechanism's output keeps its guarantees (docs/proofs/rounded_once.md; the 
 from __future__ import annotations
 
 import math
-import os
 import secrets
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from riemdp.arithmetic import working_precision
 from riemdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,24 +29,6 @@ Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 FIRST_BITS = 128  # digits of each uniform at first, enough but with probability < 2^-80; then twice as many
-
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child must find the lock free and the precision restored
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
-
-
-@contextmanager
-def working_precision(bits: int) -> Iterator[None]:
-    """Set flint's precision, of which a process has only one, and restore it; one thread at a time."""
-    from flint import ctx
-
-    with _lock:
-        before, ctx.prec = ctx.prec, bits
-        try:
-            yield
-        finally:
-            ctx.prec = before
-
 
 def decide(attempt: Callable[[int], T | None]) -> T:
     """Call `attempt` with ever more bits, at twice that precision, until its answer is not None."""

@@ -1,0 +1,67 @@
+"""Ball arithmetic with flint's `arb`: formulas enclosed, and rounded to the side that is asked for."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a child must find the lock free and the precision restored
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+@contextmanager
+def working_precision(bits: int) -> Iterator[None]:
+    """Set flint's precision, of which a process has only one, and restore it; one thread at a time."""
+    from flint import ctx
+
+    with _lock:
+        before, ctx.prec = ctx.prec, bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
+
+
+def round_up(formula: Callable[..., arb], *numbers: float) -> float:
+    """The least float provably not below formula(*numbers), enclosed more and more precisely until sharp."""
+    from flint import arb
+
+    for bits in (128, 384, 4500):
+        with working_precision(bits):
+            ball = formula(*map(arb, numbers))
+            nearest = float(ball.upper()) if ball.is_finite() else math.inf
+        if nearest == 0 or ball.rel_accuracy_bits() >= 64:
+            break
+    return nearest if nearest >= ball else math.nextafter(nearest, math.inf)
+
+
+def largest_float(value: Callable[[float], float], goal: float, *probes: float) -> float:
+    """The largest positive float x with value(x) <= goal, for an increasing function; 0 if there is none.
+
+    Bisects the bit patterns, which order the floats, or interpolates log value by the Illinois rule (Dowell,
+    Jarratt 1971) where that is possible; the probes are tried first, from the last to the first.
+    """
+    low, high, left, right, side = 0, 2047 << 52, math.nan, math.nan, 0  # left, right: log(value/goal)
+    untried = np.array(probes, float).view(np.int64).tolist()
+    while high - low > 1:
+        known = left < 0 < right
+        share = left / (left - right) if known else 0.5
+        middle = untried.pop() if untried else low + int((high - low) * share)
+        middle = min(max(middle, low + 1), high - 1)
+        found = value(np.int64(middle).view(np.float64).item())
+        gap = math.log(found / goal) if 0 < found / goal < math.inf else math.nan
+        if found <= goal:
+            low, left, right, side = middle, min(gap, -(2.0**-53)), right / (2 if side < 0 else 1), -known
+        else:
+            high, left, right, side = middle, left / (2 if side > 0 else 1), max(gap, 2.0**-53), +known
+    return np.int64(low).view(np.float64).item()

@@ -1,0 +1,251 @@
+"""The spaces once more, from their definitions, in 60-digit arithmetic: references that share no code with riemdp.
+
+Points and vectors are NumPy arrays of mpmath numbers. `read` takes the floats of a point to the exact point
+that they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath as mp
+import numpy as np
+
+from riemdp.manifolds import (
+    Euclidean,
+    Hyperbolic,
+    KendallShapes,
+    Space,
+    SPDAffine,
+    SPDLogEuclidean,
+    Sphere,
+)
+
+mp.mp.dps = 60
+
+
+def lift(x: np.ndarray) -> np.ndarray:
+    """Floats as exact numbers."""
+    array = np.asarray(x)
+    convert = mp.mpc if np.iscomplexobj(array) else mp.mpf
+    return np.array([convert(v) for v in array.reshape(-1).tolist()], dtype=object).reshape(array.shape)
+
+
+def drop(x: np.ndarray) -> np.ndarray:
+    """Exact numbers as floats."""
+    return np.array([float(v) for v in np.asarray(x).reshape(-1)]).reshape(np.shape(x))
+
+
+def length(v: np.ndarray) -> mp.mpf:
+    """Euclidean (Frobenius, Hermitian) norm."""
+    return mp.sqrt(sum(abs(t) ** 2 for t in v.reshape(-1)))
+
+
+class ExactEuclidean:
+    def __init__(self, space: Euclidean) -> None:
+        self.space = space
+
+    def read(self, x):
+        return lift(x)
+
+    def exp(self, v, p):
+        return p + v
+
+    def log(self, q, p):
+        return q - p
+
+    def norm(self, v, p):
+        return length(v)
+
+
+class ExactSphere:
+    def __init__(self, space: Sphere) -> None:
+        self.radius = 1 / mp.sqrt(mp.mpf(space.curvature))
+
+    def read(self, x):
+        return lift(x) * (self.radius / length(lift(x)))
+
+    def exp(self, v, p):
+        t = length(v) / self.radius
+        return mp.cos(t) * p + mp.sinc(t) * v
+
+    def log(self, q, p):
+        t = 2 * mp.atan2(length(q - p), length(q + p))
+        return (q - mp.cos(t) * p) / mp.sinc(t)
+
+    def norm(self, v, p):
+        return length(v)
+
+
+class ExactHyperbolic:
+    def __init__(self, space: Hyperbolic) -> None:
+        self.radius = 1 / mp.sqrt(-mp.mpf(space.curvature))
+
+    def read(self, x):
+        """The space part is the truth."""
+        part = lift(x)[1:]
+        return np.concatenate([[mp.sqrt(self.radius**2 + part @ part)], part])
+
+    def lorentz(self, u, v):
+        return u[1:] @ v[1:] - u[0] * v[0]
+
+    def exp(self, v, p):
+        t = self.norm(v, p) / self.radius
+        return mp.cosh(t) * p + (mp.sinh(t) / t if t else 1) * v
+
+    def log(self, q, p):
+        t = 2 * mp.asinh(mp.sqrt(max(0, self.lorentz(q - p, q - p))) / (2 * self.radius))
+        return (q - mp.cosh(t) * p) * (t / mp.sinh(t) if t else 1)
+
+    def norm(self, v, p):
+        return mp.sqrt(max(0, self.lorentz(v, v)))
+
+
+class ExactKendall:
+    def __init__(self, space: KendallShapes) -> None:
+        pass
+
+    def read(self, x):
+        z = lift(np.asarray(x) @ [1, 1j] if not np.iscomplexobj(x) else x)
+        z = z - sum(z) / len(z)
+        return z / length(z)
+
+    def exp(self, v, p):
+        t = length(v)
+        return mp.cos(t) * p + mp.sinc(t) * v
+
+    def log(self, q, p):
+        product = sum(mp.conj(a) * b for a, b in zip(p, q, strict=True))
+        aligned = q * (mp.conj(product) / abs(product))
+        rest = aligned - abs(product) * p
+        sine = length(rest)
+        return rest * (mp.atan2(sine, abs(product)) / sine if sine else 1)
+
+    def norm(self, v, p):
+        return length(v)
+
+
+def of_symmetric(function: Callable, a: np.ndarray) -> np.ndarray:
+    """f(a) of a symmetric matrix by its eigenvalues."""
+    half = (a + a.T) / 2
+    values, vectors = mp.eigsy(mp.matrix(half.tolist()))
+    rebuilt = vectors * mp.diag([function(v) for v in values]) * vectors.T
+    return np.array(rebuilt.tolist(), dtype=object)
+
+
+def inverse(a: np.ndarray) -> np.ndarray:
+    return np.array((mp.matrix(a.tolist()) ** -1).tolist(), dtype=object)
+
+
+class ExactSPDAffine:
+    def __init__(self, space: SPDAffine) -> None:
+        pass
+
+    def read(self, x):
+        return (lift(x) + lift(x).T) / 2
+
+    def roots(self, p):
+        root = of_symmetric(mp.sqrt, p)
+        return root, inverse(root)
+
+    def exp(self, v, p):
+        root, inverse_root = self.roots(p)
+        return root @ of_symmetric(mp.exp, inverse_root @ v @ inverse_root) @ root
+
+    def log(self, q, p):
+        root, inverse_root = self.roots(p)
+        return root @ of_symmetric(mp.log, inverse_root @ q @ inverse_root) @ root
+
+    def norm(self, v, p):
+        solved = inverse(p) @ v
+        return mp.sqrt(np.trace(solved @ solved))
+
+
+class ExactSPDLogEuclidean:
+    """Tangent vectors are those of the logarithms: no differential of log is needed."""
+
+    def __init__(self, space: SPDLogEuclidean) -> None:
+        pass
+
+    def read(self, x):
+        return (lift(x) + lift(x).T) / 2
+
+    def exp(self, v, p):
+        return of_symmetric(mp.exp, of_symmetric(mp.log, p) + v)
+
+    def log(self, q, p):
+        return of_symmetric(mp.log, q) - of_symmetric(mp.log, p)
+
+    def norm(self, v, p):
+        return length(v)
+
+
+EXACT = {
+    Euclidean: ExactEuclidean,
+    Sphere: ExactSphere,
+    Hyperbolic: ExactHyperbolic,
+    KendallShapes: ExactKendall,
+    SPDAffine: ExactSPDAffine,
+    SPDLogEuclidean: ExactSPDLogEuclidean,
+}
+
+
+def exact(space: Space):
+    """The exact counterpart of a space."""
+    return EXACT[type(space)](space)
+
+
+def distance(space: Space, a: np.ndarray, b: np.ndarray) -> mp.mpf:
+    """Distance of exact points."""
+    reference = exact(space)
+    return reference.norm(reference.log(b, a), a)
+
+
+def exact_mean(space: Space, x: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The critical point of F next to `start` (floats), by Newton's method to 45 digits.
+
+    The derivative of the gradient is taken by differences of 1e-25 along a basis at the current point.
+    """
+    reference = exact(space)
+    records = [reference.read(record) for record in x]
+    basis = [_ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
+    if isinstance(space, SPDLogEuclidean):
+        return of_symmetric(mp.exp, sum(of_symmetric(mp.log, record) for record in records) / len(records))
+
+    def gradient(point):
+        total = sum(reference.log(record, point) for record in records) / len(records)
+        return [mp.re(sum(mp.conj(a) * b for a, b in zip(e.reshape(-1), total.reshape(-1), strict=True))) for e in basis]
+
+    def moved(point, c):
+        step = sum(t * e for t, e in zip(c, basis, strict=True))
+        return reference.exp(_tangent(space, step, point), point)
+
+    point, h = reference.read(start), mp.mpf(10) ** -25
+    for _ in range(12):
+        value = gradient(point)
+        if max(abs(g) for g in value) < mp.mpf(10) ** -45:
+            return point
+        columns = [[(a - b) / h for a, b in zip(gradient(moved(point, row)), value, strict=True)] for row in _steps(h, len(basis))]
+        point = moved(point, list(mp.lu_solve(mp.matrix(columns).T, -mp.matrix(value))))
+    raise AssertionError("the reference did not converge")
+
+
+def _steps(h, dim):
+    return [[h if i == j else mp.mpf(0) for j in range(dim)] for i in range(dim)]
+
+
+def _ambient(v):
+    return lift(v @ [1, 1j]) if v.ndim == 2 and v.shape[-1] == 2 and v.shape[0] > 2 else lift(v)
+
+
+def _tangent(space, v, p):
+    """v without what is not tangent at p."""
+    if isinstance(space, Sphere):
+        return v - p * (p @ v) / (p @ p)
+    if isinstance(space, Hyperbolic):
+        lorentz = ExactHyperbolic(space).lorentz
+        return v - p * lorentz(p, v) / lorentz(p, p)
+    if isinstance(space, KendallShapes):
+        v = v - sum(v) / len(v)
+        return v - p * sum(mp.conj(a) * b for a, b in zip(p, v, strict=True))
+    return v
