@@ -139,14 +139,17 @@ def inverse(a: np.ndarray) -> np.ndarray:
 
 class ExactSPDAffine:
     def __init__(self, space: SPDAffine) -> None:
-        pass
+        self.last: tuple = (None, None)
 
     def read(self, x):
         return (lift(x) + lift(x).T) / 2
 
     def roots(self, p):
-        root = of_symmetric(mp.sqrt, p)
-        return root, inverse(root)
+        """Square root of p and its inverse, kept for the next record at the same p."""
+        if self.last[0] is not p:
+            root = of_symmetric(mp.sqrt, p)
+            self.last = (p, (root, inverse(root)))
+        return self.last[1]
 
     def exp(self, v, p):
         root, inverse_root = self.roots(p)

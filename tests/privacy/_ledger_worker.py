@@ -40,8 +40,8 @@ def forked(work):
 
 
 def hammer(folder):
-    """Eight processes try 125 reservations each, on a budget for 100."""
-    ledger = Ledger(folder / "ledger.db", PureDP(100 * STEP))
+    """Eight processes try 125 reservations each, on a budget for 60."""
+    ledger = Ledger(folder / "ledger.db", PureDP(60 * STEP))
 
     def work(tell):
         for attempt in range(125):
@@ -57,11 +57,11 @@ def hammer(folder):
 
 
 def kill(folder):
-    """200 workers that reserve and confirm in a loop, killed at a random moment or in the midst of a commit."""
+    """200 workers that reserve and confirm in a loop, killed at random or in the midst of a commit."""
     path = folder / "ledger.db"
     ledger, journal = Ledger(path, PureDP(90 * STEP)), Path(f"{path}-journal")
-    started = time.monotonic()
-    seen, confirmed, hot, moments = [ledger.reserve(PureDP(STEP)) for _ in range(10)], [], 0, random.Random(2)
+    confirmed, hot, moments, started = [], 0, random.Random(2), time.monotonic()
+    seen = [ledger.reserve(PureDP(STEP)) for _ in range(10)]
     each = (time.monotonic() - started) / 10  # what a reservation takes on this disk
 
     def work(tell):

@@ -141,26 +141,45 @@ def test_wrong_eigenvalue_bounds_are_refused(space, low, high, word):
 
 @all_spaces
 def test_the_motion_between_origin_and_centre_is_an_isometry(space):
-    """It keeps all distances and takes the point with coordinates v at the origin to that at the centre."""
+    """Equal coordinates at the origin and at the centre: all distances are equal too."""
     ball = some_ball(space)
     coords = space._random_coords(6, np.random.default_rng(1))
-    around_origin = ball.at_origin(coords)
-    around_centre = ball.from_origin(around_origin)
-    assert space._dist(around_centre, space._exp(coords, ball._inner_center)) == pytest.approx(0, abs=1e-7)
+    around_origin, around_centre = ball.at_origin(coords), space._exp(coords, ball._inner_center)
     before = space._dist(around_origin[:, None], around_origin[None])
     after = space._dist(around_centre[:, None], around_centre[None])
     assert after == pytest.approx(before, abs=1e-7)
 
 
 @all_spaces
-def test_the_footpoint_in_coordinates_leads_back_to_it(space):
+def test_coordinates_of_the_footpoint_lead_to_it(space):
     ball = some_ball(space)
     footpoint = space.random_point(1, 9)[0]
     coords = ball.footpoint_coords(footpoint)
     if space.is_flat:
         assert not coords.any()
     else:
-        assert space.dist(space._write(ball.from_origin(ball.at_origin(coords)[None])[0], ball.center), footpoint) < 1e-7
+        reached = space._write(space._exp(coords, ball._inner_center), ball.center)
+        assert space.dist(reached, footpoint) == pytest.approx(0, abs=1e-7)
+    assert not ball.footpoint_coords(None).any()
+
+
+@pytest.mark.parametrize(
+    ("space", "footpoint"),
+    [
+        (rd.Euclidean(2), [np.nan, 0.0]),
+        (rd.Euclidean(2), [0.0, 0.0, 0.0]),
+        (rd.Sphere(2), [0.0, 0.0, 2.0]),
+        (rd.Sphere(2), [[0.0, 0.0, 1.0]]),
+        (rd.Sphere(2), "pole"),
+        (rd.SPDAffine(2), -np.eye(2)),
+        (rd.SPDAffine(2), 1e300 * (np.eye(2) + 0.5)),
+        (rd.Hyperbolic(1), [1e300, 1e300]),
+    ],
+)
+def test_a_footpoint_that_is_none_is_refused(space, footpoint):
+    ball = rd.Ball(space, space.origin if space != rd.SPDAffine(2) else 1e-300 * np.eye(2), 0.1)
+    with pytest.raises(rd.InputError, match="footpoint"):
+        ball.footpoint_coords(footpoint)
 
 
 # --- the map into it ----------------------------------------------------------------------------------

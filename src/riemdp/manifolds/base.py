@@ -36,6 +36,7 @@ class LocalModel:
     step: Callable[[Array], Array]  # approximately H⁻¹ g, H the Hessian of F at x
     convexity: float  # lower bound on the Hessian within `reach` of x
     reach: float
+    farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
 
 

@@ -21,7 +21,7 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
+from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
 
 
@@ -124,23 +124,28 @@ class Hyperbolic(Space):
         return self._lift(total[1:] / lorentz) if lorentz > 1e-3 * total[0] else np.asarray(points[0])
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
-        time = float(_time(x[1:] / self.radius)[0])
+        """The Hessian of rho²/2 is 1 along the log and (rho/R) coth(rho/R) across it."""
+        time, n = float(_time(x[1:] / self.radius)[0]), len(points)
 
-        def block(i: int, j: int) -> Block:
+        def block(i: int, j: int) -> tuple[Array, Array, Array]:
             logs = self._log(points[i:j], x)
             rho = norm(logs)
             across = t_coth(rho / self.radius)
             times = _time(points[i:j, 1:] / self.radius)[:, 0]
-            return Block(
-                logs=logs,
-                rho=rho,
-                across=across,
-                special=along_geodesics(logs, rho, 1 - across),
-                lower=np.ones(len(rho)),
-                error=self._log_error(time + times / sinhc(rho / self.radius)),
-            )
+            error = self._log_error(time + times / sinhc(rho / self.radius))
+            weight = (1 - across) / np.where(rho > 0, rho, 1.0) ** 2
+            facts = np.array([across.sum(), error.sum(), rho.sum()])
+            return np.vstack([logs.sum(axis=0), (logs * weight[:, None]).T @ logs]), facts, across
 
-        return sum_blocks(block, len(points), math.inf)
+        (descent, *special), (across, error, length), _ = add_blocks(block, n)
+        return LocalModel(
+            descent=descent,
+            step=lambda g: conjugate_gradients(lambda v: across * v + np.asarray(special) @ v, g),
+            convexity=1.0,
+            reach=math.inf,
+            farthest=0.0,
+            rounding=rounding(float(error), float(length), n),
+        )
 
     def _log_error(self, growth: Array) -> Array:
         """Stated bound on the rounding error of log, in units of roundoff."""

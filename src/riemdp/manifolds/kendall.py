@@ -11,7 +11,6 @@ import numpy as np
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
-    ROWS,
     TANGENT_FLOOR,
     TANGENT_TOL,
     Array,
@@ -22,10 +21,8 @@ from riemdp.manifolds.base import (
     _real,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
-from riemdp.manifolds.scalars import ALMOST_PI, norm, sinc, t_cot
-
-REACH = 1e-4
+from riemdp.manifolds.local_model import REACH, Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.scalars import norm, sinc
 
 
 @dataclass(frozen=True)
@@ -122,8 +119,16 @@ class KendallShapes(Space):
         return np.where(inside, np.log(sinc(2 * safe)) + (2 * self.k - 6) * np.log(sinc(safe)), -np.inf)
 
     def _contains(self, points: Array) -> Array:
-        centred = np.abs(points.sum(axis=-1)) <= MEMBERSHIP_TOL * math.sqrt(self.k)
-        return np.asarray(centred & (np.abs(norm(points) - 1) <= MEMBERSHIP_TOL))
+        return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
+
+    def _settle(self, points: Array) -> Array:
+        rounded = float(self._excess(points).max(initial=0.0)) <= 4 * UNIT_ROUNDOFF
+        return points if rounded else self._project(points)
+
+    def _excess(self, points: Array) -> Array:
+        """How far the configurations are from being centred and of size 1."""
+        size = np.sqrt(np.einsum("...i,...i->...", points, points.conj()).real)
+        return np.asarray(np.maximum(np.abs(size - 1), np.abs(points.sum(axis=-1)) / math.sqrt(self.k)))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         allowed = TANGENT_TOL * norm(vectors) + TANGENT_FLOOR
@@ -139,37 +144,46 @@ class KendallShapes(Space):
             return np.asarray(np.where(usable, centred / np.where(usable, spread, 1.0), np.nan))
 
     def _mean_start(self, points: Array) -> Array:
-        """The full Procrustes mean: the leading eigenvector of sum z z*, taken over at most ROWS records."""
-        sample = points[:: max(1, len(points) // ROWS)]
-        _, vectors = np.linalg.eigh(sample.T @ sample.conj())
-        return self._project(vectors[:, -1])
+        """Close to the full Procrustes mean, the leading eigenvector of sum z z*: three power steps."""
+        start: Array = points[0]
+        for _ in range(3):
+            start = self._project(points.T @ (points.conj() @ start))
+        return start
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
+        n = len(points)
 
-        def block(i: int, j: int) -> Block:
-            logs = self._log(points[i:j], x)
-            rho = norm(logs)
-            across = t_cot(rho)
-            turned = (1j * logs.view(np.complex128)).view(np.float64)
-            return Block(
-                logs=logs,
-                rho=rho,
-                across=across,
-                special=along_geodesics(logs, rho, 1 - across)
-                + along_geodesics(turned, rho, t_cot(np.minimum(2 * rho, ALMOST_PI)) - across),
-                lower=t_cot(np.minimum(2 * (rho + REACH), np.pi)),
-                error=self._log_error(rho),
-            )
+        def block(i: int, j: int) -> tuple[Array, Array, Array]:
+            phase, cosine = _phase(points[i:j] @ x.conj())
+            angles = Angles.of(cosine)
+            twice = Angles.of(2 * cosine**2 - 1)
+            bend = angles.per_sine_square(1 - angles.across, 1 / 3)
+            turn = angles.per_sine_square(twice.across - angles.across, -1.0)
+            facts = np.array([angles.across.sum(), twice.across.sum(), twice.stretch.sum()])
+            weights = np.stack([bend, turn, phase.real, phase.imag, angles.angle])
+            return points[i:j].T @ (angles.stretch * phase.conj()), facts, weights
 
-        return sum_blocks(block, len(points), REACH)
+        total, (across, turned, stretch), (bend, turn, real, imaginary, angle) = add_blocks(block, n)
+        phase, farthest = real + 1j * imaginary, float(angle.max())
 
-    def _log_error(self, rho: Array) -> Array:
-        """Stated bound on the rounding error of log at this distance, in units of roundoff."""
-        return np.asarray((32 + 8 * self.k) / np.maximum(sinc(2 * rho), 1e-3))
+        def hessian(v: Array) -> Array:
+            along = (points.conj() @ self._from_coords(v, x)) * phase  # (u* v) sine, u the aligned direction
+            pull = (bend * along.real + 1j * turn * along.imag) * phase.conj()
+            return np.asarray(across * v + self._to_coords(points.T @ pull, x) / n)
+
+        return LocalModel(
+            descent=self._to_coords(total, x),
+            step=lambda g: conjugate_gradients(hessian, g),
+            convexity=convexity(float(turned), 2 * farthest),
+            reach=REACH / 2,
+            farthest=farthest,
+            rounding=rounding((32 + 8 * self.k) * float(stretch), farthest, n),
+        )
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        return rounding(float(self._log_error(np.asarray(2 * radius))), 2 * radius, n)
+        stretch = 1 / max(float(sinc(np.asarray(4 * radius))), 1e-3)
+        return rounding((32 + 8 * self.k) * stretch, 2 * radius, n)
 
 
 def _align(points: Array, base: Array) -> tuple[Array, Array]:

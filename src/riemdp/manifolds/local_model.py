@@ -1,7 +1,4 @@
-"""The Fréchet function around a point, summed over the logs of the records block by block.
-
-Serves the spaces whose Hessian of rho²/2 is known per direction: sphere, hyperbolic space, planar shapes.
-"""
+"""Pieces of the Fréchet function around a point, for the spaces whose Hessian of rho²/2 is known per direction."""
 
 from __future__ import annotations
 
@@ -12,50 +9,56 @@ import numpy as np
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array, LocalModel
+from riemdp.manifolds.base import ROWS, Array
 
-# Up to this dimension the Hessian is formed and solved; beyond, its two extreme eigenvalues stand for it.
-LARGEST_HESSIAN = 1024
+# How far around a point of positive curvature 1 the Hessian's lower bound holds.
+REACH = 1e-4
 
 
 @dataclass(frozen=True)
-class Block:
-    """What a block of records contributes to the model at x."""
+class Angles:
+    """What the sphere and shapes need of the angles between records and a point, from their cosines."""
 
-    logs: Array  # (m, d) coordinates of log_x
-    rho: Array  # (m,) distances to x
-    across: Array  # (m,) Hessian of rho²/2 across the geodesic
-    special: Array  # (d, d) what the special directions add to sum(across) I
-    lower: Array  # (m,) lower bound on that Hessian within reach of x
-    error: Array  # (m,) bound on the rounding error of the logs, in units of roundoff
+    cosine: Array
+    angle: Array
+    sine_square: Array
+    stretch: Array  # angle / sine
+
+    @classmethod
+    def of(cls, cosine: Array) -> Angles:
+        """The angles with these cosines; every function below is smooth, and accurate, through angle 0."""
+        cosine = np.minimum(cosine, 1.0)
+        angle, sine_square = np.arccos(cosine), (1 - cosine) * (1 + cosine)
+        small = sine_square < 1e-12
+        if not small.any():
+            return cls(cosine, angle, sine_square, angle / np.sqrt(sine_square))
+        stretch = angle / np.sqrt(np.where(small, 1.0, sine_square))
+        return cls(cosine, angle, sine_square, np.where(small, 1 + sine_square / 6, stretch))
+
+    @property
+    def across(self) -> Array:
+        """angle cot(angle): the Hessian of rho²/2 across the geodesic."""
+        return self.stretch * self.cosine
+
+    def per_sine_square(self, excess: Array, limit: float) -> Array:
+        """excess / sine², for an excess that vanishes like limit·angle²."""
+        small = self.sine_square < 1e-8
+        return np.where(small, limit, excess / np.where(small, 1.0, self.sine_square))
 
 
-def along_geodesics(logs: Array, rho: Array, excess: Array) -> Array:
-    """Sum of excess_i u_i u_iᵀ over the unit directions u_i of the logs."""
-    if logs.shape[1] > LARGEST_HESSIAN:
-        return np.zeros((0, 0))
-    weight = excess / np.where(rho > 0, rho, 1.0) ** 2
-    return np.asarray((logs * weight[:, None]).T @ logs)
+def convexity(mean_across: float, farthest: float) -> float:
+    """Lower bound on the mean of t cot t within REACH of a point, from its value there.
+
+    t cot t is concave, so it falls by at most REACH times its steepest slope, at the farthest record.
+    """
+    t = farthest + REACH
+    return mean_across - REACH * (t / np.sin(t) ** 2 - 1 / np.tan(t)) if t < np.pi else -np.inf
 
 
-def sum_blocks(block: Callable[[int, int], Block], n: int, reach: float) -> LocalModel:
-    """Add up the blocks of n records."""
-
-    def task(i: int, j: int) -> tuple[Array, Array, Array]:
-        b = block(i, j)
-        facts = np.array([b.across.sum(), b.lower.sum(), b.error.sum(), b.rho.sum()])
-        return b.logs.sum(axis=0), b.special, facts
-
-    parts = zip(*map_ranges(task, n, ROWS), strict=True)
-    sums, special, facts = (np.sum(part, axis=0) / n for part in parts)
-    across, convexity, error, length = facts
-    return LocalModel(
-        descent=sums,
-        step=_solver(float(across), special),
-        convexity=float(convexity),
-        reach=reach,
-        rounding=rounding(float(error), float(length), n),
-    )
+def add_blocks(task: Callable[[int, int], tuple[Array, Array, Array]], n: int) -> tuple[Array, Array, Array]:
+    """(mean of the first, mean of the second, all of the third) of what the task finds in blocks of n records."""
+    vectors, facts, weights = zip(*map_ranges(task, n, ROWS), strict=True)
+    return np.sum(vectors, axis=0) / n, np.sum(facts, axis=0) / n, np.concatenate(weights, axis=-1)
 
 
 def rounding(error: float, length: float, n: int) -> float:
@@ -66,10 +69,21 @@ def rounding(error: float, length: float, n: int) -> float:
     return UNIT_ROUNDOFF * (error + (min(n, ROWS) + n // ROWS) * length)
 
 
-def _solver(across: float, special: Array) -> Callable[[Array], Array]:
-    if special.size == 0:
-        return lambda g: g * 2 / (1 + max(across, 0.0))
-    values, vectors = np.linalg.eigh(across * np.eye(len(special)) + special)
-    # Away from the mean the Hessian of a positively curved space may be indefinite: keep a descent direction.
-    return lambda g: vectors @ ((vectors.T @ g) / np.maximum(values, 0.1))
+def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int = 25) -> Array:
+    """Solve apply(x) = b to a relative residual of ‖b‖/10 (at most 1e-2): what a quadratic step can use.
 
+    Stops at a direction of hardly any, or negative, curvature: what is found so far is a descent direction.
+    """
+    x, residual, direction = np.zeros_like(b), b, b
+    square = float((b * b).sum())
+    goal = square * min(1e-4, max(1e-2 * square, 1e-14))
+    for _ in range(max_iter):
+        image = apply(direction)
+        curvature = float((direction * image).sum())
+        if square <= goal or curvature <= 0.05 * float((direction * direction).sum()):
+            break
+        alpha = square / curvature
+        x, residual = x + alpha * direction, residual - alpha * image
+        square, old = float((residual * residual).sum()), square
+        direction = residual + square / old * direction
+    return x if x.any() else b

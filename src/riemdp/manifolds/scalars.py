@@ -9,9 +9,6 @@ Array = NDArray[np.float64]
 
 # Below this the next term of each series is under the unit roundoff.
 _SMALL = 1e-4
-# t cot t has its pole at pi. Newton's step stops here, short of it. The certificate's lower bound goes up to
-# the float pi itself, where t cot t is -2.6e16: no average over records hides that.
-ALMOST_PI = 3.1415
 
 
 def _safe(t: Array) -> tuple[Array, NDArray[np.bool_]]:

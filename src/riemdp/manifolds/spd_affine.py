@@ -11,6 +11,7 @@ import numpy as np
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, sum_logs, symmetric_part, upper_index
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import Array, LocalModel
+from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
 from riemdp.manifolds.spd import SPD, invvecd, matrix_exp, matrix_log, vecd
 
@@ -81,6 +82,7 @@ class SPDAffine(SPD):
             step=lambda g: _newton_step(g, sums.moments, *self._spectrum(points, whitener, sums)),
             convexity=1.0,
             reach=np.inf,
+            farthest=0.0,
             rounding=sums.rounding + 2 * drift + self._representation(x),
         )
 
@@ -131,7 +133,7 @@ def _newton_step(g: Array, moments: Array, logs: Array, vectors: Array) -> Array
         sampled = (vectors @ inner).transpose(1, 0, 2).reshape(k, -1) @ columns.T / len(vectors)
         return symmetric_part(v + slope * twice_commuted(v) + sampled)
 
-    return vecd(_conjugate_gradients(apply, invvecd(g)))
+    return vecd(conjugate_gradients(apply, invvecd(g)))
 
 
 def _double_commutator(moments: Array, k: int) -> Callable[[Array], Array]:
@@ -141,19 +143,3 @@ def _double_commutator(moments: Array, k: int) -> Callable[[Array], Array]:
     square = np.einsum("ijjm->im", products)
     middle = np.ascontiguousarray(products.transpose(0, 3, 1, 2)).reshape(k * k, k * k)
     return lambda v: square @ v + v @ square - 2 * (middle @ v.reshape(-1)).reshape(k, k)
-
-
-def _conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int = 25) -> Array:
-    """Solve apply(x) = b to a relative residual of ‖b‖/10 (at most 1e-2): what a quadratic step can use."""
-    x, residual = np.zeros_like(b), b
-    direction, square = b, float((b * b).sum())
-    goal = square * min(1e-4, max(1e-2 * square, 1e-14))
-    for _ in range(max_iter):
-        if square <= goal:
-            break
-        image = apply(direction)
-        alpha = square / float((direction * image).sum())
-        x, residual = x + alpha * direction, residual - alpha * image
-        square, old = float((residual * residual).sum()), square
-        direction = residual + square / old * direction
-    return x

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.errors import InputError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
@@ -20,8 +21,8 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import Block, along_geodesics, rounding, sum_blocks
-from riemdp.manifolds.scalars import norm, sinc, t_cot, unit
+from riemdp.manifolds.local_model import REACH, Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.scalars import norm, sinc, unit
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,15 @@ class Sphere(Space):
         return np.where(inside, (self.d - 1) * np.log(sinc(np.where(inside, angle, 1.0))), -np.inf)
 
     def _contains(self, points: Array) -> Array:
-        return np.asarray(np.abs(norm(points) / self.radius - 1) <= MEMBERSHIP_TOL)
+        return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
+
+    def _settle(self, points: Array) -> Array:
+        rounded = float(self._excess(points).max(initial=0.0)) <= 4 * UNIT_ROUNDOFF
+        return points if rounded else self._project(points)
+
+    def _excess(self, points: Array) -> Array:
+        """How far the lengths are from R, relatively."""
+        return np.asarray(np.abs(np.sqrt(np.einsum("...i,...i->...", points, points)) / self.radius - 1))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
@@ -119,30 +128,34 @@ class Sphere(Space):
         return self._project(total) if norm(total) > 0 else np.asarray(points[0])
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
-        reach = 1e-4
+        """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere."""
+        p, n = unit(x), len(points)
 
-        def block(i: int, j: int) -> Block:
-            logs = self._log(points[i:j], x)
-            rho = norm(logs)
-            angle = rho / self.radius
-            across = t_cot(angle)
-            return Block(
-                logs=logs,
-                rho=rho,
-                across=across,
-                special=along_geodesics(logs, rho, 1 - across),
-                lower=t_cot(np.minimum(angle + reach, np.pi)),
-                error=self._log_error(rho),
-            )
+        def block(i: int, j: int) -> tuple[Array, Array, Array]:
+            angles = Angles.of(points[i:j] @ p / self.radius)
+            bend = angles.per_sine_square(1 - angles.across, 1 / 3)
+            facts = np.array([angles.across.sum(), angles.stretch.sum()])
+            return points[i:j].T @ angles.stretch, facts, np.stack([bend, angles.angle])
 
-        return sum_blocks(block, len(points), reach * self.radius)
+        total, (across, stretch), (bend, angle) = add_blocks(block, n)
+        farthest = float(angle.max())
 
-    def _log_error(self, rho: Array) -> Array:
-        """Stated bound on the rounding error of log at this distance, in units of roundoff."""
-        return np.asarray(self.radius * (16 + 4 * self.d) / np.maximum(sinc(rho / self.radius), 1e-3))
+        def hessian(v: Array) -> Array:
+            along = points @ _from_pole(v, p)
+            return np.asarray(across * v + _to_pole(points.T @ (bend * along), p) / (n * self.radius**2))
+
+        return LocalModel(
+            descent=_to_pole(total, p),
+            step=lambda g: conjugate_gradients(hessian, g),
+            convexity=convexity(float(across), farthest),
+            reach=REACH * self.radius,
+            farthest=self.radius * farthest,
+            rounding=rounding(self.radius * (16 + 4 * self.d) * float(stretch), self.radius * farthest, n),
+        )
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        return rounding(float(self._log_error(np.asarray(2 * radius))), 2 * radius, n)
+        stretch = 1 / max(float(sinc(np.asarray(2 * radius / self.radius))), 1e-3)
+        return rounding(self.radius * (16 + 4 * self.d) * stretch, 2 * radius, n)
 
 
 def _angle(p: Array, q: Array) -> Array:

@@ -82,11 +82,6 @@ class Ball:
         """Points with these coordinates at the centre, moved by the isometry that takes it to the origin."""
         return self.space._exp(coords, self.space._read(self.space.origin, "origin"))
 
-    def from_origin(self, points: Array) -> Array:
-        """The inverse motion: from around the origin back to around the centre."""
-        coords = self.space._log(points, self.space._read(self.space.origin, "origin"))
-        return self.space._exp(coords, self._inner_center)
-
 
 class Bounded:
     """Private records forced into a public ball; shows nothing but sums over all of them.
@@ -147,7 +142,7 @@ class Bounded:
         """The Fréchet function around x."""
         return self.space._local_model(self._points, x)
 
-    def certify(self, x: Array) -> None:
+    def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
 
 

@@ -206,19 +206,19 @@ def release(
 
 
 def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
-    """Points with these coordinates at the footpoint: exp there, around the origin, then back to the ball.
+    """Points with these coordinates at the footpoint, by exp: there, around the origin, then at the centre."""
+    space = ball.space
+    if footpoint.any():
+        points = _held(lambda v: space._exp(v, ball.at_origin(footpoint)), coords, space)
+        coords = space._log(points, space._read(space.origin, "origin"))
+    return _held(lambda v: space._exp(v, ball._inner_center), coords, space)
 
-    Noise so long that float64 cannot hold its point is halved until it can. All of it is post-processing.
-    """
 
-    def exp(coords: Array) -> Array:
-        if not footpoint.any():
-            return ball.space._exp(coords, ball._inner_center)
-        return ball.from_origin(ball.space._exp(coords, ball.at_origin(footpoint)))
-
+def _held(exp: Callable[[Array], Array], coords: Array, space: Space) -> Array:
+    """exp of these coordinates, halved where float64 cannot hold the point: post-processing."""
     with np.errstate(all="ignore"):
         points = exp(coords)
-        while (lost := ~ball.space.contains(points) & coords.any(axis=1)).any():
+        while (lost := ~space.contains(points) & coords.any(axis=1)).any():
             coords = np.where(lost[:, None], coords / 2, coords)
             points[lost] = exp(coords[lost])
     return points

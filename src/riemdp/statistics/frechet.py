@@ -56,7 +56,7 @@ class RecordSums(Protocol):
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x."""
 
-    def certify(self, x: Array) -> None:
+    def certify(self, x: Array, model: LocalModel) -> None:
         """Raise unless a critical point next to x can only be the mean."""
 
 
@@ -102,9 +102,10 @@ class Records:
         """The Fréchet function around x."""
         return self.space._local_model(self.points, x)
 
-    def certify(self, x: Array) -> None:
-        """Look for a ball of uniqueness that holds the records and x."""
-        certify(self.points, self.space, x)
+    def certify(self, x: Array, model: LocalModel) -> None:
+        """Find a ball of uniqueness that holds the records and x: the one around x, or another."""
+        if not model.farthest < 0.999 * self.space.uniqueness_radius:
+            certify(self.points, self.space, x)
 
 
 def _records(X: Any, space: Space) -> Records:
@@ -115,14 +116,17 @@ def _records(X: Any, space: Space) -> Records:
     array = np.asarray(X) if keep else space._read(X, "X")
     if array.ndim != len(space._inner_shape) + 1 or array.shape[1:] != space._inner_shape or not len(array):
         raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
-    if not isinstance(space, SPD):  # SPD records are checked by the kernel that sums their logarithms
-        map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
-    return Records(array, space)
+    if isinstance(space, SPD):  # those are checked, and made symmetric, by the kernel that sums their logarithms
+        return Records(array, space)
+    map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
+    return Records(space._settle(array), space)
 
 
 def _check_block(block: Array, start: int, space: Space) -> None:
     with np.errstate(all="ignore"):
-        good = np.isfinite(block).all(axis=tuple(range(1, block.ndim))) & space._contains(block)
+        good = space._contains(block)
+        if not np.isfinite(block).all():  # rare, and slow to ask of each record
+            good &= np.isfinite(block).all(axis=tuple(range(1, block.ndim)))
     if not good.all():
         index = start + int(np.argmin(good))
         raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
@@ -183,7 +187,7 @@ def _newton(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
     for iteration in range(1, max_iter + 1):
         bound = error_bound(model)
         if bound <= tol:
-            records.certify(x)
+            records.certify(x, model)
             return FrechetMean(x, bound, iteration)
         if model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding:
             break  # rounding alone forbids the tolerance, and the gradient is down to rounding

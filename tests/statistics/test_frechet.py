@@ -1,0 +1,384 @@
+"""The certified Fréchet mean: right, equivariant, never farther from the exact mean than it says, else refused."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import riemdp as rd
+from manifolds.exact import distance, exact, exact_mean
+from manifolds.examples import SPACES, at, isometry, seeds
+
+every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
+
+
+def spread(space, share=0.98):
+    """The radius of a ball in which means are unique; a moderate one where all are."""
+    return share * min(space.uniqueness_radius, 2.0)
+
+
+def cloud(space, n, radius, rng):
+    """n points in a ball of the given radius around a random centre, most of them near its rim."""
+    center = space.random_point(1, rng)[0]
+    directions = rng.standard_normal((n, space.dim))
+    lengths = radius * rng.random((n, 1)) ** (1 / 3)
+    return center, at(space, lengths * directions / np.linalg.norm(directions, axis=1, keepdims=True), center)
+
+
+# --- means known by construction ---------------------------------------------------------------------------------
+
+
+@every_space
+@given(seed=seeds)
+def test_mean_of_pairs_symmetric_about_a_point_is_the_point(space, seed):
+    rng = np.random.default_rng(seed)
+    center = space.random_point(1, rng)[0]
+    arms = rng.standard_normal((6, space.dim))
+    arms *= spread(space) / np.linalg.norm(arms, axis=1).max()
+    result = rd.frechet_mean(at(space, np.concatenate([arms, -arms]), center), space)
+    assert space.dist(result.point, center) <= result.error_bound + 1e-12
+
+
+@every_space
+@given(seed=seeds)
+def test_mean_of_points_on_a_geodesic_is_their_mean_position(space, seed):
+    rng = np.random.default_rng(seed)
+    center, direction = space.random_point(1, rng)[0], rng.standard_normal(space.dim)
+    positions = spread(space) * rng.uniform(-1, 1, (9, 1))
+    line = direction / np.linalg.norm(direction)
+    result = rd.frechet_mean(at(space, positions * line, center), space)
+    assert space.dist(result.point, at(space, positions.mean() * line, center)) <= result.error_bound + 1e-12
+
+
+@every_space
+def test_one_record_and_equal_records_are_their_own_mean(space):
+    x = space.random_point(1, 3)
+    for records in (x, np.repeat(x, 7, axis=0)):
+        result = rd.frechet_mean(records, space)
+        assert space.dist(result.point, x[0]) <= result.error_bound + 1e-15
+        assert result.error_bound <= 1e-10
+        assert space.contains(result.point)
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.Sphere(3, curvature=4.0), rd.KendallShapes(4)], ids=repr)
+@pytest.mark.parametrize("near_cut", [0.5, 0.9, 0.99, 0.9999])
+def test_a_record_next_to_the_cut_locus_of_the_mean_pulls_as_it_should(space, near_cut):
+    """Many records at one place, one almost as far as the cut locus: a ball of uniqueness still holds them."""
+    far = near_cut * 2 * space.uniqueness_radius
+    line = np.eye(space.dim)[0]
+    x = at(space, np.concatenate([np.zeros((20_000, 1)), [[far]]]) * line, space.origin)
+    result = rd.frechet_mean(x, space)
+    assert space.dist(result.point, at(space, far / 20_001 * line, space.origin)) <= result.error_bound + 1e-12
+
+
+# --- equivariance ----------------------------------------------------------------------------------------------------
+
+
+@every_space
+@given(seed=seeds)
+def test_mean_moves_with_isometries(space, seed):
+    rng = np.random.default_rng(seed)
+    _, x = cloud(space, 12, spread(space, 0.7), rng)
+    g = isometry(space, rng)
+    mean, moved = rd.frechet_mean(x, space), rd.frechet_mean(space.project(g(x)), space)
+    gap = space.dist(space.project(g(mean.point)), moved.point)
+    assert gap <= mean.error_bound + moved.error_bound + 1e-11
+
+
+@every_space
+@given(seed=seeds)
+def test_mean_does_not_depend_on_order_or_duplication(space, seed):
+    rng = np.random.default_rng(seed)
+    _, x = cloud(space, 11, spread(space, 0.7), rng)
+    mean = rd.frechet_mean(x, space)
+    for same in (x[rng.permutation(11)], np.concatenate([x, x[::-1], x])):
+        other = rd.frechet_mean(same, space)
+        assert space.dist(mean.point, other.point) <= mean.error_bound + other.error_bound
+
+
+@every_space
+def test_mean_minimises_the_sum_of_squared_distances(space):
+    rng = np.random.default_rng(8)
+    _, x = cloud(space, 15, spread(space, 0.6), rng)
+    mean = rd.frechet_mean(x, space).point
+    around = at(space, 1e-3 * rng.standard_normal((30, space.dim)), mean)
+    values = (space.dist(around[:, None], x) ** 2).sum(axis=1)
+    assert (values > (space.dist(mean, x) ** 2).sum()).all()
+
+
+# --- the certificate, against 60 digits ------------------------------------------------------------------------------
+
+
+CERTIFIED = [
+    rd.Euclidean(3),
+    rd.Sphere(1),
+    rd.Sphere(2),
+    rd.Sphere(3, curvature=9.0),
+    rd.Hyperbolic(2),
+    rd.Hyperbolic(3, curvature=-4.0),
+    rd.KendallShapes(3),
+    rd.KendallShapes(5),
+    rd.SPDLogEuclidean(2),
+    rd.SPDLogEuclidean(4),
+    rd.SPDAffine(2),
+]
+
+
+@pytest.mark.parametrize("space", CERTIFIED, ids=repr)
+@pytest.mark.parametrize("share", [0.05, 0.7, 0.98])
+def test_certificate_holds_against_the_exact_mean(space, share):
+    """The distance to the exact mean of the very floats passed, for loose and tight tolerances."""
+    rng = np.random.default_rng(int(100 * share))
+    center, x = cloud(space, 7, spread(space, share), rng)
+    tight = rd.frechet_mean(x, space)
+    truth = exact_mean(space, x, tight.point)
+    reference = exact(space)
+    assert distance(space, reference.read(center), truth) < space.uniqueness_radius
+    for tol in (1e-1, 1e-3, 1e-6, 1e-10, 2 * tight.error_bound):
+        result = rd.frechet_mean(x, space, tol=tol)
+        assert result.error_bound <= tol
+        assert distance(space, reference.read(result.point), truth) <= result.error_bound
+
+
+@pytest.mark.parametrize("share", [1.0, 3.0])
+def test_certificate_holds_for_larger_matrices_and_far_points(share):
+    rng = np.random.default_rng(7)
+    for space in (rd.SPDAffine(3), rd.Hyperbolic(2)):
+        _, x = cloud(space, 4, 2 * share, rng)
+        result = rd.frechet_mean(x, space)
+        truth = exact_mean(space, x, result.point)
+        assert distance(space, exact(space).read(result.point), truth) <= result.error_bound
+
+
+@pytest.mark.parametrize("space", [rd.SPDLogEuclidean(3), rd.SPDAffine(2)], ids=repr)
+def test_certificate_holds_for_many_records(space):
+    """Enough records for the compiled kernels; they repeat, so that the exact mean is that of a few."""
+    _, few = cloud(space, 6, 2.0, np.random.default_rng(5))
+    result = rd.frechet_mean(np.tile(few, (8000, 1, 1)), space, tol=1e-9)
+    truth = exact_mean(space, few, result.point)
+    assert distance(space, exact(space).read(result.point), truth) <= result.error_bound
+
+
+@pytest.mark.parametrize("value", [0.1, 3.0, 1e-7])
+def test_certificate_survives_long_sums_of_equal_numbers(value):
+    """Rounding errors of equal terms all have one sign: the worst case of a long sum."""
+    n = 300_001
+    flat = rd.frechet_mean(np.full((n, 1), value), rd.Euclidean(1))
+    assert abs(flat.point[0] - value) <= flat.error_bound
+    for space in (rd.SPDLogEuclidean(1), rd.SPDAffine(1), rd.SPDLogEuclidean(2)):
+        result = rd.frechet_mean(value * np.tile(np.eye(space.k), (n, 1, 1)), space)
+        assert space.dist(result.point, value * np.eye(space.k)) <= result.error_bound
+
+
+@pytest.mark.parametrize("space", [rd.SPDAffine(3), rd.SPDLogEuclidean(3), rd.KendallShapes(5), rd.Sphere(2)], ids=repr)
+@pytest.mark.parametrize("n", [40, 20_000])
+def test_records_within_the_tolerance_stand_for_their_projections(space, n):
+    x = space.random_point(n, 0)
+    noisy = x * (1 + 1e-9 * np.random.default_rng(1).standard_normal(x.shape))
+    mean, clean = rd.frechet_mean(noisy, space), rd.frechet_mean(space.project(noisy), space)
+    assert space.dist(mean.point, clean.point) <= mean.error_bound + clean.error_bound
+
+
+@pytest.mark.parametrize("exponent", [-300, -200, -160, -120, 120, 152, 160, 200, 300])
+@pytest.mark.parametrize("n", [50, 20_000])
+@pytest.mark.parametrize("space", [rd.SPDAffine(3), rd.SPDLogEuclidean(3)], ids=repr)
+def test_scaled_matrices_have_a_scaled_mean(space, n, exponent):
+    """Units do not matter, from 1e-300 to 1e300."""
+    x = space.random_point(n, 0)
+    mean, scaled = rd.frechet_mean(x, space), rd.frechet_mean(x * 10.0**exponent, space, tol=1e-9)
+    gap = space.dist(mean.point, scaled.point / 10.0**exponent)
+    assert gap <= mean.error_bound + scaled.error_bound + 1e-12
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------
+
+
+def refused(x, space, tol=1e-10):
+    with pytest.raises(rd.ConvergenceError) as caught:
+        rd.frechet_mean(x, space, tol=tol)
+    return str(caught.value)
+
+
+def sphere_cases():
+    rng = np.random.default_rng(0)
+    whole = rng.standard_normal((500, 3))
+    angles = 2 * np.pi * np.arange(7) / 7
+    yield "antipodes", rd.Sphere(2), np.array([[0, 0, 1.0], [0, 0, -1.0]])
+    yield "antipodes with company", rd.Sphere(2), np.array([[0, 0, 1.0], [0, 0, -1.0], [1.0, 0, 0]])
+    yield "whole sphere", rd.Sphere(2), whole / np.linalg.norm(whole, axis=1, keepdims=True)
+    yield "axes", rd.Sphere(3), np.concatenate([np.eye(4), -np.eye(4)])
+    yield "great circle", rd.Sphere(2), np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    yield "circle", rd.Sphere(1), np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    yield "half circle", rd.Sphere(1), np.array([[1.0, 0], [0, 1.0], [-1.0, 0]])
+    shapes = rng.standard_normal((300, 4, 2))
+    yield "all shapes", rd.KendallShapes(4), rd.KendallShapes(4).project(shapes)
+    triangle = rd.KendallShapes(3).origin
+    yield "a triangle and its mirror image", rd.KendallShapes(3), np.array([triangle, triangle * [1, -1]])
+
+
+@pytest.mark.parametrize(("space", "x"), [pytest.param(s, x, id=name) for name, s, x in sphere_cases()])
+def test_mean_that_may_not_be_unique_is_refused(space, x):
+    refused(x, space)
+    refused(np.repeat(x, 3, axis=0), space)
+
+
+def test_product_with_one_factor_that_has_no_mean_is_refused():
+    space = rd.Product(rd.Sphere(2), rd.Euclidean(1))
+    refused(np.array([[0, 0, 1.0, 5.0], [0, 0, -1.0, 5.0]]), space)
+
+
+@every_space
+def test_tolerance_below_rounding_is_refused_and_the_remedy_works(space):
+    _, x = cloud(space, 20, spread(space, 0.5), np.random.default_rng(2))
+    message = refused(x, space, tol=1e-19)
+    offered = float(re.search(r"tol >= ([0-9.e+-]+)", message).group(1).rstrip("."))
+    assert rd.frechet_mean(x, space, tol=1.0001 * offered).error_bound <= 1.0001 * offered
+
+
+def test_too_few_passes_are_refused():
+    space = rd.SPDAffine(3)
+    x = space.random_point(30, 0)
+    with pytest.raises(rd.ConvergenceError, match="max_iter"):
+        rd.frechet_mean(x, space, max_iter=1)
+
+
+@pytest.mark.parametrize("space", [rd.SPDAffine(3), rd.SPDLogEuclidean(3)], ids=repr)
+@pytest.mark.parametrize("n", [5, 20_000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e-9, 0.0])
+@pytest.mark.parametrize("entry", [(0, 0), (2, 2)])
+def test_one_record_that_is_not_positive_definite_is_named(space, n, bad, entry):
+    x = np.tile(np.eye(3), (n, 1, 1))
+    x[n // 2][entry] = bad
+    with pytest.raises(rd.InputError, match=rf"X\[{n // 2}\]"):
+        rd.frechet_mean(x, space)
+
+
+@pytest.mark.parametrize("space", [rd.SPDAffine(3), rd.SPDLogEuclidean(3)], ids=repr)
+@pytest.mark.parametrize("n", [5, 20_000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.0, -1.5, 1e160, 1e300])
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_one_record_with_a_bad_entry_off_the_diagonal_is_named(space, n, bad, asymmetric):
+    x = np.tile(np.eye(3), (n, 1, 1))
+    x[n // 2, 0, 1] = bad
+    x[n // 2, 1, 0] = 0.0 if asymmetric else bad
+    with pytest.raises(rd.InputError, match=rf"X\[{n // 2}\]"):
+        rd.frechet_mean(x, space)
+
+
+# --- real data -------------------------------------------------------------------------------------------------------
+
+
+def spd_sets(data):
+    eeg = data("eeg_erp_cov")["cov"]
+    dti = data("dti_tensors")
+    return {
+        "eeg": eeg,
+        "eeg, the part that varies": eeg[:, 16:, 16:],
+        "connectomes": data("connectome_corr28")["corr"],
+        "dti 64": dti["small64_tensors"],
+        "dti 101": dti["small101_tensors"],
+    }
+
+
+@pytest.mark.parametrize("make_space", [rd.SPDAffine, rd.SPDLogEuclidean])
+def test_means_of_real_matrices_certify(shared_data, make_space):
+    for name, x in spd_sets(shared_data).items():
+        result = rd.frechet_mean(x, make_space(x.shape[-1]))
+        assert result.error_bound <= 1e-10, name
+
+
+def test_means_of_real_matrices_agree_with_pyriemann(shared_data, pyriemann):
+    sets = spd_sets(shared_data)
+    for name in ("dti 64", "connectomes"):
+        x = sets[name]
+        affine, flat = rd.SPDAffine(x.shape[-1]), rd.SPDLogEuclidean(x.shape[-1])
+        theirs = pyriemann.mean.mean_riemann(x, tol=1e-12, maxiter=100)
+        assert affine.dist(rd.frechet_mean(x, affine).point, theirs) <= 1e-8
+        theirs = pyriemann.mean.mean_logeuclid(x)
+        assert flat.dist(rd.frechet_mean(x, flat).point, theirs) <= 1e-10
+
+
+def test_means_of_real_directions_certify(shared_data, geomstats):
+    data, space = shared_data("sphere_S2"), rd.Sphere(2)
+    one_polarity = data["paleomag_mcmurdo"][data["paleomag_mcmurdo_polarity"] == "n"]
+    result = rd.frechet_mean(space.project(one_polarity), space)
+    assert result.error_bound <= 1e-10
+    theirs = geomstats.FrechetMean(geomstats.Hypersphere(2))
+    theirs.set(epsilon=1e-22, max_iter=1000)
+    assert space.dist(result.point, theirs.fit(one_polarity).estimate_) <= 1e-8
+
+
+def test_sunspots_of_one_hemisphere_and_side_certify_and_all_of_them_do_not(shared_data):
+    space = rd.Sphere(2)
+    births = space.project(shared_data("sphere_S2")["sunspots"])
+    facing = births[births[:, 0] > 0.2]
+    assert len(facing) > 10_000
+    assert rd.frechet_mean(facing, space).error_bound <= 1e-10
+    refused(births, space)
+
+
+LANDMARKS = [
+    ("landmarks_shapes_R", name)
+    for name in ("gorf", "gorm", "panf", "panm", "pongof", "pongom", "apes", "digit3", "schizophrenia")
+    + ("mice", "mice_outlines", "qcet2", "qlet2", "qset2", "rats", "sand")
+] + [("landmarks_misc", name) for name in ("mosquito_wings", "hearts", "plethodon", "pupfish", "hands")]
+
+
+@pytest.mark.parametrize(("file", "name"), LANDMARKS)
+def test_means_of_real_shapes_certify(shared_data, file, name):
+    raw = shared_data(file)[name]
+    space = rd.KendallShapes(raw.shape[1])
+    result = rd.frechet_mean(space.project(raw), space)
+    assert result.error_bound <= 1e-10
+    assert result.iterations <= 6
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+MEMORY = """
+import resource, numpy as np, riemdp as rd
+space = rd.{space}(3)
+rd.frechet_mean(space.random_point(20_000, 0), space)
+x = np.empty((1_000_000, 3, 3))
+for start in range(0, len(x), 50_000):
+    x[start : start + 50_000] = space.random_point(50_000, start)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rd.frechet_mean(x, space, tol=1e-8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux only")
+@pytest.mark.parametrize("space", ["SPDAffine", "SPDLogEuclidean"])
+def test_a_million_matrices_need_little_memory_beside_the_input(space):
+    """At most 50 MB above the peak of holding the input and having worked before."""
+    assert int(run(MEMORY.format(space=space))) <= 50_000
+
+
+def test_import_is_light():
+    heavy = "numba sklearn matplotlib flint dp_accounting dask pandas scipy.stats typer rich".split()
+    code = f"import sys, riemdp; print([name for name in {heavy!r} if name in sys.modules])"
+    assert run(code).strip() == "[]"
+
+
+def test_small_means_do_not_wait_for_a_compiler():
+    code = (
+        "import sys, riemdp as rd\n"
+        "space = rd.SPDAffine(5)\n"
+        "rd.frechet_mean(space.random_point(500, 0), space)\n"
+        "print('numba' in sys.modules)"
+    )
+    assert run(code).strip() == "False"
