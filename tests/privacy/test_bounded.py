@@ -173,7 +173,6 @@ def test_coordinates_of_the_footpoint_lead_to_it(space):
         (rd.Sphere(2), "pole"),
         (rd.SPDAffine(2), -np.eye(2)),
         (rd.SPDAffine(2), 1e300 * (np.eye(2) + 0.5)),
-        (rd.Hyperbolic(1), [1e300, 1e300]),
     ],
 )
 def test_a_footpoint_that_is_none_is_refused(space, footpoint):

@@ -73,12 +73,11 @@ def assert_uniform_directions(noise):
 
 # --- real releases ------------------------------------------------------------------------------------------
 
-RELEASED = {
-    "sphere": (rd.Sphere(90), "wrapped-laplace", 0.005, 900),
-    "shapes": (rd.KendallShapes(47), "wrapped-laplace", 0.0025, 900),
-    "wide sphere": (rd.Sphere(44, curvature=0.25), "wrapped-gaussian", 0.1, 800),
-    "flat": (rd.SPDLogEuclidean(9), "wrapped-gaussian", 0.5, 800),
-    "affine": (rd.SPDAffine(9), "wrapped-gaussian", 0.05, 800),
+RELEASED = {  # enough coordinates that the controls fail by more than ten standard deviations
+    "sphere": (rd.Sphere(200), "wrapped-laplace", 0.002, 850),
+    "shapes": (rd.KendallShapes(52), "wrapped-gaussian", 0.01, 850),
+    "flat": (rd.SPDLogEuclidean(13), "wrapped-gaussian", 0.5, 950),
+    "affine": (rd.SPDAffine(13), "wrapped-gaussian", 0.05, 950),
 }
 
 

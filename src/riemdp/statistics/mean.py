@@ -112,7 +112,7 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
 def _refusal(ball: Ball, n: int) -> MechanismError:
     return MechanismError(
         f"radius = {ball.radius!r} is too large, or too small, to compute every Fréchet mean of {n} records of "
-        f"{ball.space!r} accurately enough in float64: use statistic='tangent-mean' or another ball."
+        f"{ball.space!r} accurately in float64: use another ball, a nearer footpoint or statistic='tangent-mean'."
     )
 
 
