@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from manifolds.examples import SPACES
 from scipy import special, stats
 
 import riemdp as rd
+from manifolds.examples import SPACES
 from riemdp.privacy.mechanisms import MECHANISMS
 from riemdp.privacy.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, expected_error
 from riemdp.privacy.release import carry

@@ -1,7 +1,9 @@
 """What the compiled kernels share: blocks of 32 matrices, entry (i, j) of all of them side by side.
 
 The innermost loop of every routine runs across a block, so it vectorises. Everything is generic in the size of the
-matrices, releases the GIL, and avoids array methods and slices, which would triple the time to compile.
+matrices, releases the GIL, and avoids array methods and slices, which would triple the time to compile. What a
+routine keeps per lane lies in the rows of one array `state`: rows of one array cannot overlap, and a loop over too
+many arrays that might would not vectorise.
 """
 
 from __future__ import annotations
@@ -26,18 +28,18 @@ inlined = njit(forceinline=True, **internal)
 
 
 @inlined
-def rotate(a: Array, i: int, p: int, j: int, q: int, c: Array, s: Array) -> None:
-    """(x, y) <- (c x - s y, s x + c y) for the entries x = a[i, p] and y = a[j, q], lane by lane."""
+def rotate(a: Array, i: int, p: int, j: int, q: int, state: Array) -> None:
+    """(x, y) <- (c x - s y, s x + c y), c, s = state[0], state[1], for the entries x = a[i, p] and y = a[j, q]."""
     for lane in range(LANES):
-        x, y = a[i, p, lane], a[j, q, lane]
-        a[i, p, lane] = c[lane] * x - s[lane] * y
-        a[j, q, lane] = s[lane] * x + c[lane] * y
+        x, y, c, s = a[i, p, lane], a[j, q, lane], state[0, lane], state[1, lane]
+        a[i, p, lane] = c * x - s * y
+        a[j, q, lane] = s * x + c * y
 
 
 @inlined
-def largest(x: Array) -> float:
-    """Maximum over the lanes."""
-    result = x[0]
+def largest(state: Array, row: int) -> float:
+    """Maximum over the lanes of a row."""
+    result = state[row, 0]
     for lane in range(1, LANES):
-        result = max(result, x[lane])
+        result = max(result, state[row, lane])
     return float(result)

@@ -1,6 +1,6 @@
 """Spectral functions of many small symmetric matrices: the fastest of three ways, chosen by size alone.
 
-Small inputs go through NumPy, so that nobody waits for a compiler; larger ones through the compiled Jacobi
+Small inputs go through NumPy, so that nobody waits for a compiler; larger ones through the compiled
 blocks; matrices too large for those through LAPACK in threads.
 """
 
@@ -23,21 +23,21 @@ T = TypeVar("T")
 SYMMETRY_TOL = 1e-8
 UNIT_ROUNDOFF = 2.0**-53
 TINY = float(np.finfo(float).tiny)
-# Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes Jacobi.
+# Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
 TINY_WORK = 2**14  # not worth a second thread
-LARGEST_JACOBI = 24
+LARGEST_COMPILED = 40
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
 
 
-def _by_jacobi(n: int, k: int) -> bool:
-    return k <= LARGEST_JACOBI and n * k**3 >= SMALL_WORK
+def _compiled(n: int, k: int) -> bool:
+    return k <= LARGEST_COMPILED and n * k**3 >= SMALL_WORK
 
 
 def _grain(n: int, k: int) -> int:
-    """Records per task: about a millisecond of work for Jacobi, a few tasks for LAPACK, one if there is little."""
-    if _by_jacobi(n, k):
+    """Records per task: about a millisecond of compiled work, a few tasks for LAPACK, one if there is little."""
+    if _compiled(n, k):
         return 32 * max(1, 4096 // k**3)
     return max(1, n) if n * k**3 < TINY_WORK else max(8, min(1024, -(-n // 4)))
 
@@ -45,7 +45,7 @@ def _grain(n: int, k: int) -> int:
 def _run(task: Callable[[int, int], T], n: int, k: int) -> list[T]:
     """The tasks in threads; those that call LAPACK with its own threads off, which would fight with ours."""
     grain = _grain(n, k)
-    if _by_jacobi(n, k) or grain >= n:
+    if _compiled(n, k) or grain >= n:
         return map_ranges(task, n, grain)
     with one_blas_thread():
         return map_ranges(task, n, grain)
@@ -81,14 +81,14 @@ def eigh(a: Array) -> tuple[Array, Array]:
 
 
 def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], None]:
-    if not _by_jacobi(*x.shape[:2]):
+    if not _compiled(*x.shape[:2]):
         def lapack(i: int, j: int) -> None:
             values[i:j], vectors[i:j] = np.linalg.eigh(x[i:j])
 
         return lapack
-    from riemdp.kernels import jacobi
+    from riemdp.kernels import symmetric
 
-    return lambda i, j: jacobi.eigh(_floats(x[i:j]), values[i:j], vectors[i:j])
+    return lambda i, j: symmetric.eigh(_floats(x[i:j]), values[i:j], vectors[i:j])
 
 
 def rebuild(values: Array, vectors: Array) -> Array:
@@ -140,7 +140,7 @@ class LogSum:
         """
         k, n = len(self.total), self.count
         grain = _grain(n, k)
-        chain = grain // (32 if _by_jacobi(n, k) else 1) + 32 + n // grain + 2 * k
+        chain = grain // (32 if _compiled(n, k) else 1) + 32 + n // grain + 2 * k
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 
@@ -151,7 +151,7 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) 
     """
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
-    make_task = _jacobi_sum if _by_jacobi(n, k) else _lapack_sum
+    make_task = _compiled_sum if _compiled(n, k) else _lapack_sum
     parts = _run(make_task(x, factor, w is not None, moments), n, k)
     stats = np.array([part.stats for part in parts])
     return LogSum(
@@ -195,15 +195,15 @@ def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | 
     return np.concatenate([logs for logs, _ in kept]), np.concatenate([vectors for _, vectors in kept])
 
 
-def _jacobi_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
-    from riemdp.kernels import jacobi
+def _compiled_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
+    from riemdp.kernels import symmetric
 
     entries = len(w) * (len(w) + 1) // 2
 
     def task(start: int, stop: int) -> _Part:
         total, stats = np.zeros(entries), np.array([np.inf, 0.0, 0.0, 0.0])
         moments = np.zeros((entries, entries) if with_moments else (0, 0))
-        jacobi.sum_logs(_floats(x[start:stop]), w, whiten, total, moments, stats)
+        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, moments, stats)
         return _Part(total, np.triu(moments) + np.triu(moments, 1).T, stats)
 
     return task

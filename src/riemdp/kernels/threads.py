@@ -14,6 +14,8 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
+WORKER = "riemdp-worker"
+
 _pools: dict[int, ThreadPoolExecutor] = {}
 
 
@@ -29,14 +31,14 @@ def _pool() -> ThreadPoolExecutor:
     # Keyed by process: a forked child must not wait for threads that only its parent has.
     if os.getpid() not in _pools:
         _pools.clear()
-        _pools[os.getpid()] = ThreadPoolExecutor(thread_count(), thread_name_prefix="riemdp")
+        _pools[os.getpid()] = ThreadPoolExecutor(thread_count(), thread_name_prefix=WORKER)
     return _pools[os.getpid()]
 
 
 def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
-    """[task(0, grain), task(grain, 2 grain), ...] up to n, in order; the tasks must not call this again."""
+    """[task(0, grain), task(grain, 2 grain), ...] up to n, in order; a task that calls this runs its own part."""
     ranges = [(start, min(start + grain, n)) for start in range(0, n, grain)]
-    if len(ranges) == 1 or thread_count() == 1:
+    if len(ranges) == 1 or thread_count() == 1 or threading.current_thread().name.startswith(WORKER):
         return [task(*r) for r in ranges]
     return list(_pool().map(lambda r: task(*r), ranges))
 

@@ -11,10 +11,12 @@ import math
 
 import numpy as np
 
-from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, rotate
+from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, rotate
 
 MAX_ITERATIONS = 60
 ROUNDOFF = 2.0**-53
+# Rows of the state.
+COSINE, SINE, G, S, C, P, SPLIT, CORNER = range(8)
 
 
 @inlined
@@ -28,13 +30,14 @@ def _reflector(a: Array, j: int, u: Array, beta: Array) -> None:
             u[i, lane] = a[j, i, lane]
             beta[lane] += u[i, lane] * u[i, lane]
     for lane in range(LANES):
-        length = math.sqrt(beta[lane])
-        first = u[j + 1, lane]
+        length, first = math.sqrt(beta[lane]), u[j + 1, lane]
         target = length if first < 0.0 else -length
-        u[j + 1, lane] = first - target
         size = beta[lane] - first * target
-        beta[lane] = 1.0 / size if size > TINY else 0.0
-        a[j, j + 1, lane] = target if size > TINY else first
+        usable = size > TINY
+        u[j + 1, lane] = first - target
+        inverse = 1.0 / (size if usable else 1.0)
+        beta[lane] = inverse if usable else 0.0
+        a[j, j + 1, lane] = target if usable else first
 
 
 @inlined
@@ -66,7 +69,7 @@ def _reflect(a: Array, j: int, u: Array, w: Array, beta: Array, dot: Array) -> N
 
 
 @helper
-def _tridiagonalise(a: Array, v: Array, d: Array, e: Array) -> None:
+def tridiagonalise(a: Array, v: Array, d: Array, e: Array) -> None:
     """a = vᵀ T v, T tridiagonal with diagonal d and off-diagonal e; row p of `v` is the p-th basis vector."""
     k = a.shape[0]
     u, w, betas, dot = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((k, LANES)), np.empty(LANES)
@@ -106,85 +109,81 @@ def _accumulate_reflectors(a: Array, v: Array, betas: Array, dot: Array) -> None
 
 
 @inlined
-def _find_split(d: Array, e: Array, l: int, split: Array) -> int:
-    """The first index from l on after which each lane decouples; returns the largest."""
+def _find_split(d: Array, e: Array, l: int, state: Array) -> int:
+    """The first index from l on after which each lane decouples, and its diagonal entry; returns the largest."""
     k = d.shape[0]
     for lane in range(LANES):
-        split[lane] = k - 1
+        state[SPLIT, lane] = k - 1.0
+        state[CORNER, lane] = d[k - 1, lane]
     for m in range(k - 2, l - 1, -1):
         for lane in range(LANES):
-            negligible = abs(e[m, lane]) <= ROUNDOFF * (abs(d[m, lane]) + abs(d[m + 1, lane]))
-            split[lane] = m if negligible else split[lane]
-    last = 0.0
-    for lane in range(LANES):
-        last = max(last, split[lane])
-    return int(last)
+            here, off = d[m, lane], abs(e[m, lane])
+            negligible = off <= ROUNDOFF * (abs(here) + abs(d[m + 1, lane]))
+            state[SPLIT, lane] = m if negligible else state[SPLIT, lane]
+            state[CORNER, lane] = here if negligible else state[CORNER, lane]
+    return int(largest(state, SPLIT))
 
 
 @inlined
-def _shift(d: Array, e: Array, l: int, split: Array, g: Array, s: Array, c: Array, p: Array) -> None:
+def _shift(d: Array, e: Array, l: int, state: Array) -> None:
     """Wilkinson's shift for each lane, and the start of its chase."""
     for lane in range(LANES):
-        m = int(split[lane])
-        step = (d[l + 1, lane] - d[l, lane]) / (2.0 * e[l, lane]) if m > l else 0.0
+        off, here = e[l, lane], d[l, lane]
+        step = (d[l + 1, lane] - here) / (2.0 * (off if off != 0.0 else 1.0))
         root = math.sqrt(step * step + 1.0)
-        step += root if step >= 0.0 else -root
-        g[lane] = d[m, lane] - d[l, lane] + e[l, lane] / step
-        s[lane] = 1.0
-        c[lane] = 1.0
-        p[lane] = 0.0
+        state[G, lane] = state[CORNER, lane] - here + off / (step + (root if step >= 0.0 else -root))
+        state[S, lane] = 1.0
+        state[C, lane] = 1.0
+        state[P, lane] = 0.0
 
 
 @inlined
-def _chase(d: Array, e: Array, i: int, split: Array, g: Array, s: Array, c: Array, p: Array, rot: Array) -> None:
-    """One plane rotation (rot[0], rot[1]) = (cosine, sine) of rows i, i + 1 in the lanes below their split."""
+def _chase(d: Array, e: Array, i: int, state: Array) -> None:
+    """The plane rotation of rows i, i + 1 (cosine and sine in the state) in the lanes below their split.
+
+    All branches are selections, so that the loop vectorises. A chase that meets a zero ends there (SPLIT = -1).
+    """
     for lane in range(LANES):
-        live = float(i) < split[lane]
-        f, b = s[lane] * e[i, lane], c[lane] * e[i, lane]
-        r = math.sqrt(f * f + g[lane] * g[lane])
-        inverse = 1.0 / r if r > 0.0 else 0.0
-        sine, cosine = f * inverse, (g[lane] * inverse if r > 0.0 else 1.0)
-        below = d[i + 1, lane] - p[lane]
-        t = (d[i, lane] - below) * sine + 2.0 * cosine * b
-        e[i + 1, lane] = r if live and i + 1 < split[lane] else e[i + 1, lane]
-        d[i + 1, lane] = below + sine * t if live else d[i + 1, lane]
-        p[lane] = sine * t if live else p[lane]
-        g[lane] = cosine * t - b if live else g[lane]
-        s[lane] = sine if live else s[lane]
-        c[lane] = cosine if live else c[lane]
-        rot[0, lane] = cosine if live else 1.0
-        rot[1, lane] = sine if live else 0.0
+        end, g, s, c, p = state[SPLIT, lane], state[G, lane], state[S, lane], state[C, lane], state[P, lane]
+        here, beneath, off, old = d[i, lane], d[i + 1, lane], e[i, lane], e[i + 1, lane]
+        live, inner = i < end, i + 1 < end
+        f, b = s * off, c * off
+        r = math.sqrt(f * f + g * g)
+        lost = r == 0.0
+        inverse = 1.0 / (1.0 if lost else r)
+        sine, ratio = f * inverse, g * inverse
+        cosine = 1.0 if lost else ratio
+        below = beneath - p
+        turn = (here - below) * sine + 2.0 * cosine * b
+        t = 0.0 if lost else turn
+        product, rest = sine * t, cosine * t - b
+        raised, ended = below + product, -1.0 if lost else end
+        e[i + 1, lane] = r if inner else old
+        d[i + 1, lane] = raised if live else beneath
+        state[P, lane] = product if live else p
+        state[G, lane] = rest if live else g
+        state[S, lane] = sine if live else s
+        state[C, lane] = cosine if live else c
+        state[COSINE, lane] = cosine if live else 1.0
+        state[SINE, lane] = sine if live else 0.0
+        state[SPLIT, lane] = ended if live else end
 
 
 @helper
-def _implicit_ql(d: Array, e: Array, v: Array) -> None:
+def implicit_ql(d: Array, e: Array, v: Array) -> None:
     """Eigenvalues of the tridiagonal matrix in d; the rows of `v` turn into eigenvectors."""
-    k = d.shape[0]
-    split, g, s, c, p = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    rot = np.empty((2, LANES))
+    k, state = d.shape[0], np.empty((8, LANES))
     for l in range(k - 1):
         for _ in range(MAX_ITERATIONS):
-            last = _find_split(d, e, l, split)
+            last = _find_split(d, e, l, state)
             if last == l:
                 break
-            _shift(d, e, l, split, g, s, c, p)
+            _shift(d, e, l, state)
             for i in range(last - 1, l - 1, -1):
-                _chase(d, e, i, split, g, s, c, p, rot)
+                _chase(d, e, i, state)
                 for m in range(k):
-                    rotate(v, i, m, i + 1, m, rot[0], rot[1])
+                    rotate(v, i, m, i + 1, m, state)
             for lane in range(LANES):
-                if split[lane] > l:
-                    d[l, lane] -= p[lane]
-                    e[l, lane] = g[lane]
-
-
-@helper
-def diagonalise(a: Array, v: Array) -> None:
-    """Eigenvalues on the diagonal of `a`, eigenvectors in the rows of `v`."""
-    k = a.shape[0]
-    d, e = np.empty((k, LANES)), np.empty((k, LANES))
-    _tridiagonalise(a, v, d, e)
-    _implicit_ql(d, e, v)
-    for i in range(k):
-        for lane in range(LANES):
-            a[i, i, lane] = d[i, lane]
+                moved, here, off = state[SPLIT, lane] > l, d[l, lane], e[l, lane]
+                d[l, lane] = here - state[P, lane] if moved else here
+                e[l, lane] = state[G, lane] if moved else off

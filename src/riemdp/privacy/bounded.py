@@ -19,7 +19,7 @@ from riemdp.manifolds.spd import SPD
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
-# A length below this share of the radius is below the radius whatever its rounding errors (d < 2^11 at least).
+# A length computed to be below this share of the radius is below the radius, for up to 2^12 coordinates and more.
 INSIDE = 1 - 2.0**-41
 
 

@@ -75,19 +75,15 @@ class Release:
         names = {f.name for f in fields(cls)}
         if not isinstance(data, dict) or set(data) != names | {"riemdp"} or data["riemdp"] != "release":
             raise InputError("the data are not those of a release: pass what Release.save() wrote.")
-        try:
-            space = space_from_dict(data["space"])
-        except (TypeError, RecursionError):
-            raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space"}}
         _check_types(rest)
-        return cls(
-            value=_point(data["value"], space, "value"),
-            center=_point(data["center"], space, "center"),
-            guarantee=Guarantee.from_dict(data["guarantee"]),
-            space=space,
-            **rest,
-        )
+        try:
+            space = space_from_dict(data["space"])
+            value, center = (_point(data[name], space, name) for name in ("value", "center"))
+        except (TypeError, RecursionError):
+            raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
+        guarantee = Guarantee.from_dict(data["guarantee"])
+        return cls(value=value, center=center, guarantee=guarantee, space=space, **rest)
 
     def save(self, path: str | Path) -> None:
         """Write JSON, whole or not at all."""

@@ -129,10 +129,11 @@ def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
 
 def _mean(records: Bounded, tol: float) -> Array:
     """The mean to within tol: by Newton's method or, when that gets lost, by a descent that cannot."""
-    try:
-        return solve(records, tol, max_iter=50).point
-    except (RiemdpError, np.linalg.LinAlgError):
-        return _descend(records, tol)
+    with np.errstate(all="ignore"):
+        try:
+            return solve(records, tol, max_iter=50).point
+        except (RiemdpError, np.linalg.LinAlgError):
+            return _descend(records, tol)
 
 
 def _descend(records: Bounded, tol: float) -> Array:

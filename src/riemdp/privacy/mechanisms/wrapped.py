@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,7 @@ WRAPPED_GAUSSIAN = Mechanism(
 )
 
 
+@lru_cache(maxsize=256)
 def expected_error(mechanism: Mechanism, scale: float, space: Space) -> float:
     """Root mean square distance of exp_p(noise) to p, from public inputs only.
 
