@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from manifolds.exact import length, lift, of_symmetric
-from riemdp.kernels import jacobi, spectral
+from riemdp.kernels import spectral, symmetric
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 
 SIZES = [*range(1, 13), 16, 21, 24]
@@ -44,10 +44,10 @@ def spectra(kind: str, n: int, k: int, rng: np.random.Generator) -> np.ndarray:
 KINDS = ["random", "ill-conditioned", "clustered", "repeated", "all equal", "one small"]
 
 
-def by_jacobi(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def compiled(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The compiled path, whatever the size of the input."""
     values, vectors = np.empty(x.shape[:2]), np.empty(x.shape)
-    jacobi.eigh(np.ascontiguousarray(x), values, vectors)
+    symmetric.eigh(np.ascontiguousarray(x), values, vectors)
     return values, vectors
 
 
@@ -68,43 +68,43 @@ def assert_decomposes(x, values, vectors):
 
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_jacobi_decomposes(k, kind):
+def test_compiled_decomposes(k, kind):
     rng = np.random.default_rng(k)
     x = conjugate(spectra(kind, 37, k, rng), rotations(37, k, rng))
-    assert_decomposes(x, *by_jacobi(x))
+    assert_decomposes(x, *compiled(x))
 
 
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 65])
-def test_jacobi_takes_any_number_of_matrices(n):
+def test_compiled_takes_any_number_of_matrices(n):
     rng = np.random.default_rng(n)
     x = spectral.symmetric_part(rng.standard_normal((n, 5, 5)))
-    assert_decomposes(x, *by_jacobi(x))
+    assert_decomposes(x, *compiled(x))
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
 @pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e100, 1e150])
-def test_jacobi_does_not_mind_the_unit(k, scale):
+def test_compiled_does_not_mind_the_unit(k, scale):
     rng = np.random.default_rng(0)
     x = spectral.symmetric_part(rng.standard_normal((40, k, k)))
-    assert_decomposes(x * scale / scale, *(part / s for part, s in zip(by_jacobi(x * scale), (scale, 1), strict=True)))
+    assert_decomposes(x * scale / scale, *(part / s for part, s in zip(compiled(x * scale), (scale, 1), strict=True)))
 
 
 @pytest.mark.parametrize("k", [2, 3, 8])
-def test_jacobi_decomposes_special_matrices(k):
+def test_compiled_decomposes_special_matrices(k):
     """Diagonal, zero, rank one, indefinite, permutation: no division by zero, no endless sweeps."""
     ones = np.ones((k, k))
     x = np.stack([np.eye(k), 0 * ones, ones, -ones, np.diag(np.arange(k) - 1.0), np.eye(k)[::-1], ones - np.eye(k)])
-    values, vectors = by_jacobi(x)
+    values, vectors = compiled(x)
     assert_decomposes(x + 0, values, vectors)
 
 
-def test_jacobi_finds_small_eigenvalues_of_graded_matrices():
+def test_compiled_finds_small_eigenvalues_of_graded_matrices():
     """Entries d_i h_ij d_j with a well-conditioned h: every eigenvalue to high relative accuracy."""
     rng = np.random.default_rng(3)
     d = 10.0 ** np.array([0, -5, -10])
     h = np.eye(3) + 0.2 * spectral.symmetric_part(rng.uniform(-1, 1, (20, 3, 3)))
     x = d[:, None] * h * d
-    values = np.sort(by_jacobi(x)[0], axis=1)
+    values = np.sort(compiled(x)[0], axis=1)
     for matrix, found in zip(x, values, strict=True):
         truth = sorted(mp.eigsy(mp.matrix(lift(matrix).tolist()), eigvals_only=True))
         assert all(abs(a / b - 1) < 1e-13 for a, b in zip(found.tolist(), truth, strict=True))
@@ -117,7 +117,7 @@ def test_a_matrix_is_decomposed_alike_in_any_company(k):
     x = conjugate(spectra("random", 64, k, rng), rotations(64, k, rng))
     crowd = conjugate(spectra("ill-conditioned", 64, k, rng), rotations(64, k, rng))
     crowd[5::7] = x[5::7]
-    for alone, together in zip(by_jacobi(x), by_jacobi(crowd), strict=True):
+    for alone, together in zip(compiled(x), compiled(crowd), strict=True):
         np.testing.assert_array_equal(alone[5::7], together[5::7])
 
 
@@ -161,7 +161,7 @@ def test_both_paths_sum_the_same_logarithms(k, whiten, monkeypatch):
     w = lower(k, rng) if whiten else None
     found = {}
     for path in (True, False):
-        monkeypatch.setattr(spectral, "_by_jacobi", lambda n, k, path=path: path)
+        monkeypatch.setattr(spectral, "_compiled", lambda n, k, path=path: path)
         found[path] = spectral.sum_logs(x, w, moments=True)
     gap = np.linalg.norm(found[True].total - found[False].total) / 70
     assert gap <= found[True].rounding + found[False].rounding
@@ -188,7 +188,7 @@ def exact_total(x, w):
 @pytest.mark.parametrize("whiten", [False, True])
 def test_rounding_is_a_bound_and_not_a_wild_one(k, kind, compiled, whiten, monkeypatch):
     """Against 60 digits; on well-conditioned records it stays below 1e4 units of roundoff."""
-    monkeypatch.setattr(spectral, "_by_jacobi", lambda n, k: compiled)
+    monkeypatch.setattr(spectral, "_compiled", lambda n, k: compiled)
     rng = np.random.default_rng(k)
     x = conjugate(spectra(kind, 4, k, rng), rotations(4, k, rng))
     w = lower(k, rng) if whiten else None
@@ -203,7 +203,7 @@ def test_rounding_is_a_bound_and_not_a_wild_one(k, kind, compiled, whiten, monke
 @pytest.mark.parametrize("compiled", [False, True])
 def test_rounding_is_a_bound_for_many_records(compiled, monkeypatch):
     """Records repeat, so that their exact sum is that of a few: what is tested is the long addition."""
-    monkeypatch.setattr(spectral, "_by_jacobi", lambda n, k: compiled)
+    monkeypatch.setattr(spectral, "_compiled", lambda n, k: compiled)
     rng = np.random.default_rng(0)
     few = conjugate(spectra("random", 5, 3, rng), rotations(5, 3, rng))
     sums = spectral.sum_logs(np.tile(few, (6001, 1, 1)))
@@ -216,7 +216,7 @@ def test_rounding_is_a_bound_for_many_records(compiled, monkeypatch):
     ("entry", "value"), [((0, 0), -1.0), ((1, 1), 0.0), ((0, 0), np.nan), ((1, 0), 2.0), ((0, 1), np.nan), ((2, 2), -np.inf)]
 )
 def test_invalid_records_are_noticed(compiled, entry, value, monkeypatch):
-    monkeypatch.setattr(spectral, "_by_jacobi", lambda n, k: compiled)
+    monkeypatch.setattr(spectral, "_compiled", lambda n, k: compiled)
     x = np.tile(np.eye(3), (100, 1, 1))
     assert spectral.sum_logs(x).is_valid
     x[57][entry] = value
@@ -231,7 +231,7 @@ def kernel_log(values: np.ndarray) -> np.ndarray:
     out = []
     for value in values:
         total, stats = np.zeros(1), np.array([np.inf, 0.0, 0.0, 0.0])
-        jacobi.sum_logs(np.array([[[value]]]), np.eye(1), False, total, np.zeros((0, 0)), stats)
+        symmetric.sum_logs(np.array([[[value]]]), np.eye(1), False, total, np.zeros((0, 0)), stats)
         out.append(total[0])
     return np.array(out)
 

@@ -16,6 +16,7 @@ from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.mechanisms import MECHANISMS
 from riemdp.statistics import mean
+from riemdp.statistics.frechet import FrechetMean
 from riemdp.statistics.mean import STATISTICS, IntrinsicMean, TangentMean
 
 CURVED = [
@@ -270,6 +271,16 @@ def test_newtons_method_alone_would_fail():
             failures += 1
             mean._descend(records, 1e-3)
     assert failures > 0
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.KendallShapes(4)], ids=repr)
+def test_a_critical_point_far_away_is_not_taken_for_the_mean(space, monkeypatch):
+    """Were Newton's method to return one, certified as it may be, the descent would find the mean."""
+    ball = rd.Ball(space, space.origin, 0.3 * space.uniqueness_radius)
+    coords = 0.1 * ball.radius * np.ones((3, space.dim))
+    far = ball.at_origin(1.1 * space.uniqueness_radius * axes(space)[0])
+    monkeypatch.setattr(mean, "solve", lambda *_, **__: FrechetMean(far, 0.0, 1))
+    assert value(coords, ball, np.zeros(space.dim)) == pytest.approx(coords[0], abs=1e-3 * ball.radius)
 
 
 @pytest.mark.parametrize("space", CURVED[:7], ids=repr)

@@ -14,9 +14,9 @@ import numpy as np
 from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, rotate
 
 MAX_SWEEPS = 30
-# A sweep squares the off-diagonal part: when all entries were below sqrt(this) times their diagonal
-# entries before it, what is left after it is under the unit roundoff.
-NEGLIGIBLE = 1e-18
+# A sweep squares the rotations' angles: when all were below sqrt(SMALL_ANGLE) before it (an entry over the gap
+# between its diagonal entries), or the entries negligible, what is left after it is under the unit roundoff.
+SMALL_ANGLE, NEGLIGIBLE = 1e-18, 1e-32
 # Rows of the state.
 COSINE, SINE, WORST, ACTIVE = range(4)
 
@@ -26,11 +26,12 @@ def _angles(a: Array, p: int, q: int, state: Array) -> None:
     """Rotations that annihilate a[p, q] in active lanes; WORST > 0 where it was not yet negligible."""
     for lane in range(LANES):
         x, y, r, active = a[p, p, lane], a[q, q, lane], a[p, q, lane], state[ACTIVE, lane]
-        excess, worst = r * r - NEGLIGIBLE * abs(x * y), state[WORST, lane]
+        d, worst, negligible = y - x, state[WORST, lane], NEGLIGIBLE * abs(x * y)
+        excess = r * r - (SMALL_ANGLE * d * d + negligible)
         state[WORST, lane] = excess if excess > worst else worst
-        d = y - x
         root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
-        t = active * (2.0 * r / (root if d >= 0.0 else -root))
+        tangent = active * (2.0 * r / (root if d >= 0.0 else -root))
+        t = tangent if r * r > negligible else 0.0  # between equal eigenvalues even dust asks for a half turn
         cosine = 1.0 / math.sqrt(1.0 + t * t)
         state[COSINE, lane] = cosine
         state[SINE, lane] = t * cosine

@@ -216,20 +216,21 @@ def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> 
 
     def task(start: int, stop: int) -> _Part:
         block = _floats(x[start:stop])
+        total, moments = np.zeros(len(upper[0])), np.zeros((len(upper[0]),) * 2 if with_moments else (0, 0))
+        if not np.isfinite(block).all():
+            return _Part(total, moments, np.array([np.nan, 0.0, 0.0, 0.0]))
         skew = asymmetry(block).max()
         block = symmetric_part(block)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             growth = ((np.sqrt(np.diagonal(block, axis1=1, axis2=2)) @ magnitude.T) ** 2).sum(axis=1)
             values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
-            logs = np.log(values)
-            low = values[:, 0]
+            logs, low = np.log(values), values[:, 0]
             stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])
-        columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
-        total = (columns * logs.reshape(-1)) @ columns.T
-        moments = np.zeros((0, 0))
-        if with_moments:
-            entries = rebuild(logs, vectors)[:, *upper]
-            moments = entries.T @ entries
-        return _Part(total[upper], moments, stats, (logs, vectors) if keep else None)
+            columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
+            total = ((columns * logs.reshape(-1)) @ columns.T)[upper]
+            if with_moments:
+                entries = rebuild(logs, vectors)[:, *upper]
+                moments = entries.T @ entries
+        return _Part(total, moments, stats, (logs, vectors) if keep else None)
 
     return task

@@ -48,7 +48,7 @@ def _scales(a: Array, scale: Array) -> bool:
     bits = scale.view(np.int64)
     for lane in range(LANES):
         bits[0, lane] &= 0x7FF0000000000000
-    return largest(scale, 1) > 0.0
+    return bool(largest(scale, 1) > 0.0)
 
 
 @helper

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -37,6 +38,7 @@ LARGEST_SOLVER_SHARE = 0.05
 # Up to this share of the largest radius for which means are unique, every mean can be computed and certified
 # (docs/proofs/bounded.md): the certificate's Hessian bound is at least CONVEXITY there, and DESCENTS passes do.
 LARGEST_BALL, CONVEXITY, DESCENTS = 0.9, 0.2, 200_000
+NEAR = 0.95  # within this share of it, a critical point can only be the mean
 
 
 class Statistic(Protocol):
@@ -129,11 +131,13 @@ def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
 
 def _mean(records: Bounded, tol: float) -> Array:
     """The mean to within tol: by Newton's method or, when that gets lost, by a descent that cannot."""
+    space, origin = records.space, records.ball.at_origin(np.zeros(records.space.dim))
     with np.errstate(all="ignore"):
-        try:
-            return solve(records, tol, max_iter=50).point
-        except (RiemdpError, np.linalg.LinAlgError):
-            return _descend(records, tol)
+        with suppress(RiemdpError, np.linalg.LinAlgError):
+            x = solve(records, tol, max_iter=50).point
+            if space._dist(origin, x) < NEAR * space.uniqueness_radius:
+                return x
+        return _descend(records, tol)
 
 
 def _descend(records: Bounded, tol: float) -> Array:
