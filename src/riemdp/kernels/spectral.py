@@ -128,7 +128,7 @@ class LogSum:
     @property
     def is_valid(self) -> bool:
         """Every record was symmetric and positive definite."""
-        return self.smallest > TINY and self.asymmetry <= 0.0 and math.isfinite(self.squares)
+        return self.smallest > TINY and self.asymmetry <= 0.0 and math.isfinite(self.squares + self.conditioning)
 
     @property
     def rounding(self) -> float:

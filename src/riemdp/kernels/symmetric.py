@@ -26,6 +26,9 @@ LOG_1, LOG_2, LOG_3, LOG_4, LOG_5, LOG_6, LOG_7 = (
     1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01,
 )
 
+# Rows of what is kept per lane.
+SMALLEST, CONDITIONING, SQUARES, LOW = range(4)
+
 # One signature each: read-only and writable input share one compilation.
 _records = ArrayType(float64, 3, "C", readonly=True)
 _factor = ArrayType(float64, 2, "C", readonly=True)
@@ -148,21 +151,28 @@ def _logarithm(x: Array, bits: Any, out: Array) -> None:
 
 
 @helper
-def _log_spectrum(d: Array, logs: Array, bits: Any, live: int, growth: Array, stats: Array) -> None:
-    """Logarithms of the eigenvalues of a block (0 in dead lanes) and what they add to the first three stats."""
+def _log_spectrum(d: Array, logs: Array, bits: Any, live: int, growth: Array, facts: Array) -> None:
+    """Logarithms of the eigenvalues of a block (0 in dead lanes), and each lane's share of the statistics."""
     k = d.shape[0]
     for p in range(k):
         _logarithm(d[p], bits, logs[p])
         for lane in range(live, LANES):
             logs[p, lane] = 0.0
-        for lane in range(live):
-            stats[2] += logs[p, lane] * logs[p, lane]
-    for lane in range(live):
-        low = d[0, lane]
-        for p in range(1, k):
-            low = min(low, d[p, lane])
-        stats[0] = min(stats[0], low)
-        stats[1] += growth[lane] / low
+        for lane in range(LANES):
+            facts[SQUARES, lane] += logs[p, lane] * logs[p, lane] + 0.0 * d[p, lane]  # NaN if d is not finite
+    for lane in range(LANES):
+        facts[LOW, lane] = d[0, lane]
+    for p in range(1, k):
+        for lane in range(LANES):
+            value, low = d[p, lane], facts[LOW, lane]
+            facts[LOW, lane] = value if value < low else low
+    for lane in range(live, LANES):
+        growth[lane] = 0.0
+        facts[LOW, lane] = np.inf
+    for lane in range(LANES):
+        low, least = facts[LOW, lane], facts[SMALLEST, lane]
+        facts[CONDITIONING, lane] += growth[lane] / low
+        facts[SMALLEST, lane] = least if least <= low else low
 
 
 @helper
@@ -224,7 +234,9 @@ def spectra(
     scratch, growth, bits = np.empty(LANES), np.empty(LANES), np.empty(LANES, np.int64)
     logs, y = np.empty((k, LANES)), np.empty((entries, LANES))
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
-    lanes_total, asymmetry = np.zeros((entries, LANES)), np.zeros((1, LANES))
+    lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
+    for lane in range(LANES):
+        facts[SMALLEST, lane] = np.inf
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
@@ -243,12 +255,16 @@ def spectra(
         if values.shape[0] > 0:
             _store(d, v, first, live, values, vectors)
         if entries > 0:
-            _log_spectrum(d, logs, bits, live, growth, stats)
+            _log_spectrum(d, logs, bits, live, growth, facts)
             _rebuild(logs, v, scratch, y)
             for entry in range(entries):
                 for lane in range(LANES):
                     lanes_total[entry, lane] += y[entry, lane]
             _add_moments(y, moments)
+    for lane in range(LANES):
+        stats[0] = stats[0] if stats[0] <= facts[SMALLEST, lane] else facts[SMALLEST, lane]
+        stats[1] += facts[CONDITIONING, lane]
+        stats[2] += facts[SQUARES, lane]
     stats[3] = max(stats[3], largest(asymmetry, 0))
     for entry in range(entries):
         for lane in range(LANES):
