@@ -32,7 +32,7 @@ N = 40
 RADIUS = 1.0
 # size of the matrices -> limit in milliseconds beyond the mean
 SIZES = {2: 2.0, 3: 2.0, 5: 2.0, 9: 10.0, 30: 60.0}
-# Milliseconds that the paper on exponential-wrapped mechanisms reports (Table 1), for its own machine and n = 40 as here.
+# Milliseconds that the paper on exponential-wrapped mechanisms reports (Table 1) for n = 40, on its own machine.
 # It does not say whether they include the mean.
 PAPER = {
     ("wrapped-laplace", 3): 3.61,
@@ -138,7 +138,7 @@ def main() -> None:
     seconds = simulation_seconds(draws)
     console.print(table(rows))
     small = max(row.beyond_mean for row in rows if row.dim <= 15)
-    console.print(f"d = 3 to 15: at most {small:.2f} ms beyond the mean; the paper reports {min(PAPER.values())} or more.")
+    console.print(f"d = 3 to 15: at most {small:.2f} ms beyond the mean; the paper has {min(PAPER.values())} or more.")
     console.print(f"{draws:,} simulated 5 x 5 matrices: {seconds:.2f} s (limit {SIMULATION_LIMIT:g} s for 100,000).")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     records = {"releases": [asdict(row) for row in rows], "draws": draws, "simulation_seconds": seconds}

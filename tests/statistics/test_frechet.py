@@ -67,7 +67,7 @@ def test_one_record_and_equal_records_are_their_own_mean(space):
 
 
 @pytest.mark.parametrize("space", [rd.Sphere(2), rd.Sphere(3, curvature=4.0), rd.KendallShapes(4)], ids=repr)
-@pytest.mark.parametrize("near_cut", [0.5, 0.9, 0.99, 0.9999])
+@pytest.mark.parametrize("near_cut", [0.5, 0.9, 0.99])
 def test_a_record_next_to_the_cut_locus_of_the_mean_pulls_as_it_should(space, near_cut):
     """Many records at one place, one almost as far as the cut locus: a ball of uniqueness still holds them."""
     far = near_cut * 2 * space.uniqueness_radius
@@ -75,6 +75,20 @@ def test_a_record_next_to_the_cut_locus_of_the_mean_pulls_as_it_should(space, ne
     x = at(space, np.concatenate([np.zeros((20_000, 1)), [[far]]]) * line, space.origin)
     result = rd.frechet_mean(x, space)
     assert space.dist(result.point, at(space, far / 20_001 * line, space.origin)) <= result.error_bound + 1e-12
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.KendallShapes(4)], ids=repr)
+@pytest.mark.parametrize("near_cut", [0.9999, 0.999999, 1 - 1e-12])
+@pytest.mark.parametrize("n", [1, 30, 1000, 100_000])
+def test_a_record_at_the_cut_locus_is_refused_or_right(space, near_cut, n):
+    far = near_cut * 2 * space.uniqueness_radius
+    line = np.eye(space.dim)[0]
+    x = at(space, np.concatenate([np.zeros((n, 1)), [[far]]]) * line, space.origin)
+    try:
+        result = rd.frechet_mean(x, space)
+    except rd.ConvergenceError:
+        return
+    assert space.dist(result.point, at(space, far / (n + 1) * line, space.origin)) <= result.error_bound + 1e-12
 
 
 # --- equivariance ----------------------------------------------------------------------------------------------------
@@ -210,6 +224,8 @@ def sphere_cases():
     whole = rng.standard_normal((500, 3))
     angles = 2 * np.pi * np.arange(7) / 7
     yield "antipodes", rd.Sphere(2), np.array([[0, 0, 1.0], [0, 0, -1.0]])
+    point = whole[0] / np.linalg.norm(whole[0])
+    yield "antipodes up to rounding", rd.Sphere(2), np.array([point, -point * (1 + 3e-16)])
     yield "antipodes with company", rd.Sphere(2), np.array([[0, 0, 1.0], [0, 0, -1.0], [1.0, 0, 0]])
     yield "whole sphere", rd.Sphere(2), whole / np.linalg.norm(whole, axis=1, keepdims=True)
     yield "axes", rd.Sphere(3), np.concatenate([np.eye(4), -np.eye(4)])
@@ -237,8 +253,15 @@ def test_product_with_one_factor_that_has_no_mean_is_refused():
 def test_tolerance_below_rounding_is_refused_and_the_remedy_works(space):
     _, x = cloud(space, 20, spread(space, 0.5), np.random.default_rng(2))
     message = refused(x, space, tol=1e-19)
-    offered = float(re.search(r"tol >= ([0-9.e+-]+)", message).group(1).rstrip("."))
-    assert rd.frechet_mean(x, space, tol=1.0001 * offered).error_bound <= 1.0001 * offered
+    for _ in getattr(space, "factors", [space]):  # a product may ask once for each factor
+        offered = 1.0001 * float(re.search(r"tol >= ([0-9.e+-]+)", message).group(1).rstrip("."))
+        try:
+            assert rd.frechet_mean(x, space, tol=offered).error_bound <= offered
+            break
+        except rd.ConvergenceError as error:
+            message = str(error)
+    else:
+        pytest.fail(message)
 
 
 def test_too_few_passes_are_refused():

@@ -21,7 +21,7 @@ from riemdp.manifolds.base import (
     _real,
     whole_number,
 )
-from riemdp.manifolds.local_model import REACH, Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
 from riemdp.manifolds.scalars import norm, sinc
 
 
@@ -166,6 +166,7 @@ class KendallShapes(Space):
 
         total, (across, turned, stretch), (bend, turn, real, imaginary, angle) = add_blocks(block, n)
         phase, farthest = real + 1j * imaginary, float(angle.max())
+        lower, reach = convexity(float(turned), 2 * farthest)
 
         def hessian(v: Array) -> Array:
             along = (points.conj() @ self._from_coords(v, x)) * phase  # (u* v) sine, u the aligned direction
@@ -175,8 +176,8 @@ class KendallShapes(Space):
         return LocalModel(
             descent=self._to_coords(total, x),
             step=lambda g: conjugate_gradients(hessian, g),
-            convexity=convexity(float(turned), 2 * farthest),
-            reach=REACH / 2,
+            convexity=lower,
+            reach=reach / 2,
             farthest=farthest,
             rounding=rounding((32 + 8 * self.k) * float(stretch), farthest, n),
         )

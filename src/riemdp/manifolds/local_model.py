@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array
 
-# How far around a point of positive curvature 1 the Hessian's lower bound holds.
-REACH = 1e-4
+# How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
+LONGEST_REACH = 1e-4
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Angles:
     @classmethod
     def of(cls, cosine: Array) -> Angles:
         """The angles with these cosines; every function below is smooth, and accurate, through angle 0."""
-        cosine = np.minimum(cosine, 1.0)
+        cosine = np.clip(cosine, -1.0, 1.0)
         angle, sine_square = np.arccos(cosine), (1 - cosine) * (1 + cosine)
         small = sine_square < 1e-12
         if not small.any():
@@ -46,13 +47,18 @@ class Angles:
         return np.where(small, limit, excess / np.where(small, 1.0, self.sine_square))
 
 
-def convexity(mean_across: float, farthest: float) -> float:
-    """Lower bound on the mean of t cot t within REACH of a point, from its value there.
+def convexity(across: float, farthest: float) -> tuple[float, float]:
+    """(h, reach): the mean of t cot t is at least h within `reach` of a point where it is `across`.
 
-    t cot t is concave, so it falls by at most REACH times its steepest slope, at the farthest record.
+    t cot t is concave, so it falls by at most `reach` times its steepest slope, that of the farthest record;
+    the reach is such that this costs at most a quarter. (-inf, 0) past the pole at pi, or where it is negative.
     """
-    t = farthest + REACH
-    return mean_across - REACH * (t / np.sin(t) ** 2 - 1 / np.tan(t)) if t < np.pi else -np.inf
+    t = farthest + min(LONGEST_REACH, (math.pi - farthest) / 2)
+    if not (t > farthest and across > 0):
+        return -math.inf, 0.0
+    slope = t / math.sin(t) ** 2 - 1 / math.tan(t)
+    reach = min(t - farthest, across / (4 * slope))
+    return across - reach * slope, reach
 
 
 def add_blocks(task: Callable[[int, int], tuple[Array, Array, Array]], n: int) -> tuple[Array, Array, Array]:

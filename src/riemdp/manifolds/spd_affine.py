@@ -66,9 +66,11 @@ class SPDAffine(SPD):
         try:
             inverses = np.concatenate(map_ranges(lambda i, j: np.linalg.inv(sample[i:j]), len(sample), 256))
             arithmetic, harmonic = sample.mean(axis=0), np.linalg.inv(symmetric_part(inverses.mean(axis=0)))
-            return self._exp(self._log(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
+            with np.errstate(invalid="ignore"):  # infinite records
+                start = self._exp(self._log(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
         except np.linalg.LinAlgError:
             self._refuse(points)
+        return start if np.isfinite(start).all() else self._refuse(points)
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))

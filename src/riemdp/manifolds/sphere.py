@@ -21,7 +21,7 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import REACH, Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
 from riemdp.manifolds.scalars import norm, sinc, unit
 
 
@@ -139,6 +139,7 @@ class Sphere(Space):
 
         total, (across, stretch), (bend, angle) = add_blocks(block, n)
         farthest = float(angle.max())
+        lower, reach = convexity(float(across), farthest)
 
         def hessian(v: Array) -> Array:
             along = points @ _from_pole(v, p)
@@ -147,8 +148,8 @@ class Sphere(Space):
         return LocalModel(
             descent=_to_pole(total, p),
             step=lambda g: conjugate_gradients(hessian, g),
-            convexity=convexity(float(across), farthest),
-            reach=REACH * self.radius,
+            convexity=lower,
+            reach=reach * self.radius,
             farthest=self.radius * farthest,
             rounding=rounding(self.radius * (16 + 4 * self.d) * float(stretch), self.radius * farthest, n),
         )
