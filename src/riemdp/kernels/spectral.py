@@ -222,7 +222,9 @@ def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> 
         skew = asymmetry(block).max()
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
-            growth = np.linalg.norm(magnitude @ np.abs(block) @ magnitude.T if whiten else block, axis=(1, 2))
+            growth = np.trace(block, axis1=1, axis2=2)
+            if whiten:
+                growth = np.linalg.norm(magnitude @ np.abs(block) @ magnitude.T, axis=(1, 2))
             values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
             stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])

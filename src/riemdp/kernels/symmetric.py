@@ -266,9 +266,7 @@ def spectra(
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
-        if not whiten:
-            _growth(a, growth)
-        elif k <= LARGEST_JACOBI:
+        if k <= LARGEST_JACOBI or not whiten:
             _quick_growth(w, a, scratch, growth)
         else:
             _magnitudes(a, v)  # v is free until the eigenvectors come
