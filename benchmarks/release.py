@@ -24,8 +24,9 @@ from rich.table import Table
 import riemdp as rd
 from measure import interleaved
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import plan_all, release
+from riemdp.privacy.release import release
 from riemdp.statistics.mean import STATISTICS
+from riemdp.statistics.plans import plan_all
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 N = 40

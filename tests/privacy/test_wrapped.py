@@ -18,8 +18,9 @@ from scipy import special, stats
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp.privacy.mechanisms import MECHANISMS
-from riemdp.privacy.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, expected_error
+from riemdp.privacy.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.privacy.release import carry
+from riemdp.statistics.plans import expected_error
 
 LEVEL = 1e-8
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)

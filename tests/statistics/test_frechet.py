@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean
@@ -79,7 +78,7 @@ def test_a_record_next_to_the_cut_locus_of_the_mean_pulls_as_it_should(space, ne
 
 @pytest.mark.parametrize("space", [rd.Sphere(2), rd.KendallShapes(4)], ids=repr)
 @pytest.mark.parametrize("near_cut", [0.9999, 0.999999, 1 - 1e-12])
-@pytest.mark.parametrize("n", [1, 30, 1000, 100_000])
+@pytest.mark.parametrize("n", [1, 30, 5000])
 def test_a_record_at_the_cut_locus_is_refused_or_right(space, near_cut, n):
     far = near_cut * 2 * space.uniqueness_radius
     line = np.eye(space.dim)[0]

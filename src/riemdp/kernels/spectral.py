@@ -25,6 +25,7 @@ UNIT_ROUNDOFF = 2.0**-53
 TINY = float(np.finfo(float).tiny)
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
+LARGEST_JACOBI = 8  # up to here it is faster than tridiagonal QL, and so is a cheaper bound on rounding errors
 TINY_WORK = 2**14  # not worth a second thread
 LARGEST_COMPILED = 40
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
@@ -71,19 +72,33 @@ def asymmetry(a: Array) -> Array:
 
 
 def eigh(a: Array) -> tuple[Array, Array]:
-    """Eigenvalues (in no particular order) and eigenvectors (columns) of symmetric matrices (..., k, k)."""
+    """Eigenvalues (in no particular order) and eigenvectors (columns) of symmetric matrices (..., k, k).
+
+    A matrix that is not finite has NaN for eigenvalues and does not disturb the others.
+    """
     k = a.shape[-1]
-    flat = a.reshape(-1, k, k)
+    flat, usable = a.reshape(-1, k, k), None
+    if not np.isfinite(flat).all():
+        usable = np.asarray(np.isfinite(flat).all(axis=(1, 2)))
+        flat = np.where(usable[:, None, None], flat, np.eye(k))
     n = len(flat)
     values, vectors = np.empty((n, k)), np.empty((n, k, k))
     _run(_eigh_task(flat, values, vectors), n, k)
+    if usable is not None:
+        values[~usable] = np.nan
     return values.reshape(a.shape[:-1]), vectors.reshape(a.shape)
 
 
 def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], None]:
     if not _compiled(*x.shape[:2]):
         def lapack(i: int, j: int) -> None:
-            values[i:j], vectors[i:j] = np.linalg.eigh(x[i:j])
+            try:
+                values[i:j], vectors[i:j] = np.linalg.eigh(x[i:j])
+            except np.linalg.LinAlgError:  # one matrix spoils its stack: find it by halves, leave it NaN
+                values[i:j] = vectors[i:j] = np.nan
+                if j - i > 1:
+                    lapack(i, (i + j) // 2)
+                    lapack((i + j) // 2, j)
 
         return lapack
     from riemdp.kernels import symmetric
@@ -209,6 +224,13 @@ def _compiled_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -
     return task
 
 
+def _growth(x: Array, magnitude: Array, exact: bool) -> Array:
+    """‖ |w| |x| |w|ᵀ ‖ for positive definite x, or the cheaper bound ‖ |w| sqrt(diag x) ‖²."""
+    if exact:
+        return np.asarray(np.linalg.norm(magnitude @ np.abs(x) @ magnitude.T, axis=(1, 2)))
+    return np.asarray(((np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ magnitude.T) ** 2).sum(axis=1))
+
+
 def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
     upper = np.triu_indices(len(w))
@@ -222,9 +244,7 @@ def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> 
         skew = asymmetry(block).max()
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
-            growth = np.trace(block, axis1=1, axis2=2)
-            if whiten:
-                growth = np.linalg.norm(magnitude @ np.abs(block) @ magnitude.T, axis=(1, 2))
+            growth = _growth(block, magnitude, exact=whiten and len(w) > LARGEST_JACOBI)
             values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
             stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])

@@ -14,11 +14,8 @@ from numba.core.types import Array as ArrayType
 
 from riemdp.kernels.blocks import LANES, Array, helper, inlined, internal, largest, options
 from riemdp.kernels.jacobi import by_jacobi
+from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
-
-SYMMETRY_TOL = 1e-8
-# Measured: up to here Jacobi is the faster.
-LARGEST_JACOBI = 8
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG_1, LOG_2, LOG_3, LOG_4, LOG_5, LOG_6, LOG_7 = (

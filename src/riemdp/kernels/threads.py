@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
 
@@ -40,7 +41,8 @@ def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     ranges = [(start, min(start + grain, n)) for start in range(0, n, grain)]
     if len(ranges) == 1 or thread_count() == 1 or threading.current_thread().name.startswith(WORKER):
         return [task(*r) for r in ranges]
-    return list(_pool().map(lambda r: task(*r), ranges))
+    # Each task in a copy of the caller's context: NumPy keeps there whether to warn.
+    return list(_pool().map(lambda c, r: c.run(task, *r), [copy_context() for _ in ranges], ranges))
 
 
 _blas_lock = threading.Lock()

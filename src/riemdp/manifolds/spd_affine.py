@@ -99,8 +99,9 @@ class SPDAffine(SPD):
         return np.log(values), vectors
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        """Records and x have eigenvalues in [e^-r, e^r], whitened records in [e^-2r, e^2r]."""
-        conditioning = self.k**2 * math.exp(min(4 * radius, 700.0))
+        """tr(x), tr(x⁻¹) <= k - 1 + e^r for records and x, and whitened records have eigenvalues above e^-2r."""
+        r = min(radius, 100.0)
+        conditioning = (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
         return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
 
     def _representation(self, x: Array) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from riemdp.errors import InputError
 from riemdp.manifolds import Euclidean, Product, Space
-from riemdp.manifolds.base import ROWS, FlatMean, LocalModel, finite_number
+from riemdp.manifolds.base import FlatMean, LocalModel, finite_number
 from riemdp.manifolds.spd import SPD
 
 Array = NDArray[Any]
@@ -21,6 +21,8 @@ Array = NDArray[Any]
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
 # A length computed to be below this share of the radius is below the radius, for up to 2^12 coordinates and more.
 INSIDE = 1 - 2.0**-41
+# Records handled at a time: enough for the compiled kernels, little beside the records themselves.
+BLOCK = 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class Ball:
             return np.zeros(self.space.dim)
         point = one_point(self.space, footpoint, "footpoint")
         with np.errstate(all="ignore"):
-            coords = _logs(point[None], self)[0]
+            coords = self.space._log(point, self._inner_center)
         if not np.isfinite(coords).all():
             raise InputError("footpoint is too far from the ball for float64: pass a nearer one.")
         return np.zeros_like(coords) if self.space.is_flat else coords  # flat: all footpoints do the same
@@ -161,8 +163,8 @@ def _bounded(coords: Array, ball: Ball) -> Bounded:
 
 
 def _by_blocks(task: Callable[[slice], Array], n: int) -> Array:
-    """A function of the rows, in blocks that fit the cache; the kernels below have threads of their own."""
-    return np.concatenate([task(slice(start, start + ROWS)) for start in range(0, n, ROWS)])
+    """A function of the rows, block by block; the kernels below have threads of their own."""
+    return np.concatenate([task(slice(start, start + BLOCK)) for start in range(0, n, BLOCK)])
 
 
 def _to_ball(raw: Array, ball: Ball) -> Array:
@@ -176,20 +178,8 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
         finite = np.isfinite(raw).all(axis=axes, keepdims=True)
         points = ball.space._project(np.where(finite, raw, ball._inner_center))
         usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
-        coords = _logs(np.where(usable, points, ball._inner_center), ball)
+        coords = ball.space._log(np.where(usable, points, ball._inner_center), ball._inner_center)
         length = np.linalg.norm(coords, axis=1, keepdims=True)
         coords = coords * np.minimum(1.0, ball.radius * (1 - 2.0**-40) / length)
         inside = np.linalg.norm(coords, axis=1, keepdims=True) <= ball.radius * INSIDE
         return np.where(inside & usable.reshape(-1, 1), coords, 0.0)
-
-
-def _logs(points: Array, ball: Ball) -> Array:
-    """Coordinates at the centre; NaN for a point so far from it that LAPACK gives up, which stops no other."""
-    try:
-        return ball.space._log(points, ball._inner_center)
-    except np.linalg.LinAlgError:
-        if len(points) == 1:
-            return np.full((1, ball.space.dim), np.nan)
-    near = np.array([np.isfinite(_logs(point[None], ball)).all() for point in points])
-    mask = near.reshape(-1, *(1 for _ in points.shape[1:]))
-    return np.where(near[:, None], _logs(np.where(mask, points, ball._inner_center), ball), np.nan)

@@ -6,8 +6,6 @@ sensitivity -> scale -> guarantee (all public) -> reserve -> draw -> Release.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.errors import InputError, MechanismError
+from riemdp.errors import InputError
+from riemdp.files import write_whole
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball, one_point
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.mechanisms import MECHANISMS, Mechanism, by_name
-from riemdp.privacy.mechanisms.wrapped import expected_error
+from riemdp.privacy.mechanisms import MECHANISMS
 from riemdp.privacy.noise import grid_step
 
 Array = NDArray[Any]
@@ -113,50 +111,6 @@ def _check_types(rest: dict[str, Any]) -> None:
 
 def _point(value: Any, space: Space, name: str) -> Array:
     return np.asarray(space._write(one_point(space, value, name), space.origin))
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file beside its place and move it there in one step."""
-    try:
-        target = Path(path)
-        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (OSError, TypeError, ValueError) as error:
-        raise InputError(f"path = {path!r} cannot be written ({error}): pass another.") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, 0o644)
-        os.replace(draft, target)
-    except OSError as error:
-        Path(draft).unlink(missing_ok=True)
-        raise InputError(f"path = {path!r} cannot be written ({error}): pass another.") from None
-
-
-def plan_one(mechanism: Mechanism, space: Space, guarantee: Guarantee, sensitivity: float, method: str) -> Plan:
-    """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""
-    scale = mechanism.calibrate(guarantee, sensitivity, method)
-    return Plan(mechanism.name, guarantee, sensitivity, scale, expected_error(mechanism, scale, space))
-
-
-def plan_all(
-    name: str, space: Space, guarantee: Guarantee, sensitivity: float, method: str = "analytic"
-) -> list[Plan]:
-    """The plans of all mechanisms that can give the guarantee (or of the named one), best first."""
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
-    if name != "auto":
-        return [plan_one(by_name(name), space, guarantee, sensitivity, method)]
-    plans = []
-    for mechanism in MECHANISMS.values():
-        try:
-            plans.append(plan_one(mechanism, space, guarantee, sensitivity, method))
-        except MechanismError:
-            continue
-    if not plans:
-        raise MechanismError(f"No mechanism gives {guarantee!r} with calibration = {method!r}: use 'analytic'.")
-    return sorted(plans, key=lambda plan: plan.expected_error)
 
 
 def release(

@@ -167,7 +167,9 @@ def solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
         return _solve_product(records, tol, max_iter)
     if records.space.is_flat:
         flat = records.closed_form()
-        return _accept(FrechetMean(flat.point, flat.rounding, 1), tol, rounding=flat.rounding)
+        if flat.rounding > tol:
+            raise _refusal(tol, flat.rounding, flat.rounding)
+        return FrechetMean(flat.point, flat.rounding, 1)
     return _newton(records, tol, max_iter)
 
 
@@ -184,15 +186,16 @@ def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMea
 def _newton(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
     x = records.start()
     model = records.model(x)
-    for iteration in range(1, max_iter + 1):
-        bound = error_bound(model)
-        if bound <= tol:
-            records.certify(x, model)
-            return FrechetMean(x, bound, iteration)
-        if model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding:
-            break  # rounding alone forbids the tolerance, and the gradient is down to rounding
+    iteration, bound = 1, error_bound(model)
+    while bound > tol:
+        # Rounding alone may forbid the tolerance; once the gradient is down to it, nothing will get better.
+        stalled = model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding
+        if stalled or iteration == max_iter:
+            raise _refusal(tol, bound, model.rounding)
         x, model = _descend(records, x, model)
-    return _accept(FrechetMean(x, error_bound(model), max_iter), tol, rounding=model.rounding)
+        iteration, bound = iteration + 1, error_bound(model)
+    records.certify(x, model)
+    return FrechetMean(x, bound, iteration)
 
 
 def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, LocalModel]:
@@ -219,14 +222,12 @@ def error_bound(model: LocalModel) -> float:
     return bound if bound < model.reach else np.inf
 
 
-def _accept(result: FrechetMean, tol: float, rounding: float) -> FrechetMean:
-    if result.error_bound <= tol:
-        return result
+def _refusal(tol: float, bound: float, rounding: float) -> ConvergenceError:
     if rounding > tol / 2:
-        raise ConvergenceError(
+        return ConvergenceError(
             f"tol = {tol:g} is below what float64 can certify for these records: pass tol >= {2 * rounding:.1e}."
         )
-    raise ConvergenceError(
-        f"No certificate for tol = {tol:g} after {result.iterations} passes (best bound "
-        f"{result.error_bound:.1e}): the records may be too spread for a unique mean; raise tol or max_iter."
+    return ConvergenceError(
+        f"No certificate for tol = {tol:g} (best bound {bound:.1e}): the records may be too spread for a unique mean; "
+        "raise tol or max_iter."
     )

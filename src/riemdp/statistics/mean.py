@@ -22,8 +22,9 @@ from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.mechanisms import MECHANISMS
-from riemdp.privacy.release import Plan, Release, carry, plan_all, release
+from riemdp.privacy.release import Plan, Release, carry, release
 from riemdp.statistics.frechet import error_bound, solve
+from riemdp.statistics.plans import plan_all
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import MechanismError
-from riemdp.manifolds import Space
 from riemdp.privacy.calibration import gaussian_scale, laplace_scale
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace
@@ -68,18 +66,3 @@ WRAPPED_GAUSSIAN = Mechanism(
     mean_square=float,
     longest=lambda dim: math.sqrt(dim) + 8,
 )
-
-
-@lru_cache(maxsize=256)
-def expected_error(mechanism: Mechanism, scale: float, space: Space) -> float:
-    """Root mean square distance of exp_p(noise) to p, from public inputs only.
-
-    Noise that stays within the injectivity radius keeps its length, rho(exp_p(v), p) = |v|: then it is exact.
-    Otherwise geodesics come back, and it is simulated with a fixed seed.
-    """
-    if scale * mechanism.longest(space.dim) < space.injectivity_radius:
-        return scale * math.sqrt(mechanism.mean_square(space.dim))
-    size = max(256, min(4096, 2**20 // space.dim))
-    noise = scale * mechanism.simulate(np.random.default_rng(0), size, space.dim)
-    origin = space._read(space.origin, "origin")
-    return float(np.sqrt(np.mean(space._dist(origin, space._exp(noise, origin)) ** 2)))
