@@ -1,5 +1,6 @@
 """Differential privacy for data that live on curved spaces."""
 
+from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.errors import BudgetExceeded, ConvergenceError, InputError, MechanismError, RiemdpError
 from riemdp.manifolds import (
     Euclidean,
@@ -14,12 +15,11 @@ from riemdp.manifolds import (
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, compose
-from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
-
-__version__ = "0.1.0"
+from riemdp.version import __version__
 
 __all__ = [
     "GDP",
@@ -29,6 +29,7 @@ __all__ = [
     "Ball",
     "BudgetExceeded",
     "ConvergenceError",
+    "Entry",
     "Euclidean",
     "FrechetMean",
     "Guarantee",
@@ -47,7 +48,10 @@ __all__ = [
     "SPDLogEuclidean",
     "Space",
     "Sphere",
+    "__version__",
     "compose",
+    "covariance_descriptors",
+    "descriptor_eigenvalue_bounds",
     "frechet_mean",
     "plan",
     "private_mean",

@@ -12,6 +12,7 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
+from riemdp import files
 from riemdp.privacy import noise, release
 from riemdp.privacy.guarantee import Guarantee
 
@@ -320,7 +321,7 @@ def test_saving_replaces_the_whole_file_or_leaves_it(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(release.os, "fsync", full)
+        patch.setattr(files.os, "fsync", full)
         with pytest.raises(rd.InputError, match="No space"):
             some_release().save(path)
     assert path.read_text() == "before"
@@ -333,7 +334,7 @@ def test_a_folder_that_must_not_be_written_is_refused(tmp_path, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(release.tempfile, "mkstemp", denied)
+    monkeypatch.setattr(files.tempfile, "mkstemp", denied)
     with pytest.raises(rd.InputError, match="Permission"):
         some_release().save(tmp_path / "mean.json")
     assert list(tmp_path.iterdir()) == []

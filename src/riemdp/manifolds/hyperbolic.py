@@ -80,11 +80,8 @@ class Hyperbolic(Space):
         return np.asarray(np.concatenate([time, space_part], axis=-1) * self.radius)
 
     def _exp(self, coords: Array, base: Array) -> Array:
-        p = base[..., 1:] / self.radius
-        length = norm(coords)[..., None] / self.radius
-        at_origin = coords / self.radius * sinhc(length)
-        time = np.cosh(length)
-        return self._lift(_boost(at_origin, time, p))
+        at_origin = coords / self.radius * sinhc(norm(coords)[..., None] / self.radius)
+        return self._lift(_boost(at_origin, base[..., 1:] / self.radius))
 
     def _log(self, points: Array, base: Array) -> Array:
         at_origin = _boost_back(points[..., 1:] / self.radius, base[..., 1:] / self.radius)
@@ -160,24 +157,35 @@ def _time(space_part: Array) -> Array:
     return np.hypot(1.0, norm(space_part))[..., None]
 
 
-def _boost(space_part: Array, time: Array, p: Array) -> Array:
-    """Space part of the Lorentz boost that takes the origin to the point with space part p (R = 1)."""
-    along = (p * space_part).sum(axis=-1, keepdims=True)
-    return np.asarray(space_part + p * (time + along / (1 + _time(p))))
+def _axis(p: Array) -> tuple[Array, Array]:
+    """|p| and the direction of p, taken as zero where p is too short to matter."""
+    size = norm(p)[..., None]
+    usable = size > 1e-150
+    return size, np.where(usable, p / np.where(usable, size, 1.0), 0.0)
+
+
+def _boost(q: Array, p: Array) -> Array:
+    """Space part of q after the boost that takes the origin to p, all given by their space parts (R = 1).
+
+    It is q_⊥ + (T_p q_∥ + |p| T_q) p/|p|. Both terms grow like the product of the times; where q_∥ < 0 their sum
+    is ((|p| + q_∥)(|p| - q_∥) + |p|² |q_⊥|²) / (|p| T_q - T_p q_∥), without cancellation.
+    """
+    size, axis = _axis(p)
+    along = (axis * q).sum(axis=-1, keepdims=True)
+    aside = q - axis * along
+    return _with_component(aside, axis, _time(p) * along, size * _time(q), (size + along) * (size - along), size)
 
 
 def _boost_back(q: Array, p: Array) -> Array:
-    """Space part of q after the boost that takes p to the origin, both given by their space parts (R = 1).
+    """Space part of q after the boost that takes p to the origin: `_boost` with -p, accurate also if q is near p."""
+    size, axis = _axis(p)
+    ahead = (axis * (q - p)).sum(axis=-1, keepdims=True)
+    aside, along = (q - p) - axis * ahead, size + ahead
+    return _with_component(aside, -axis, -_time(p) * along, size * _time(q), -ahead * (along + size), size)
 
-    It is q_⊥ + (T_p q_∥ - |p| T_q) p/|p|. Both terms grow like the square of cosh(distance to the origin); on
-    one side of it their difference is ((q_∥ - |p|)(q_∥ + |p|) - |p|² |q_⊥|²) / (T_p q_∥ + |p| T_q).
-    """
-    size, gap = norm(p)[..., None], q - p
-    axis = np.where(size > 1e-150, p / np.where(size > 1e-150, size, 1.0), 0.0)
-    ahead = (axis * gap).sum(axis=-1, keepdims=True)
-    aside, along = gap - axis * ahead, size + ahead
-    near, far = _time(p) * along, size * _time(q)
-    same_side = along > 0
-    total = np.where(same_side, near + far, 1.0)
-    square = ahead * (along + size) - (size * norm(aside)[..., None]) ** 2
-    return np.asarray(aside + axis * np.where(same_side, square / total, near - far))
+
+def _with_component(aside: Array, axis: Array, near: Array, far: Array, gap: Array, size: Array) -> Array:
+    """Aside + axis (near + far); for near < 0 the sum is (gap + |p|² aside²) / (far - near)."""
+    inward = near < 0
+    square = gap + (size * norm(aside)[..., None]) ** 2
+    return np.asarray(aside + axis * np.where(inward, square / np.where(inward, far - near, 1.0), near + far))

@@ -53,6 +53,21 @@ def matrix_exp(a: Array) -> Array:
     return rebuild(np.exp(np.where(in_range, np.maximum(values, floor), np.nan)), vectors)
 
 
+def definite(a: Array) -> Array:
+    """Symmetric matrices, those that rounding left without a Cholesky factor made positive definite.
+
+    As in `matrix_exp`, eigenvalues below 8ku of the largest are raised to that.
+    """
+    lost = np.isfinite(a).all(axis=(-2, -1)) & ~_has_cholesky(a)
+    if not lost.any():
+        return a
+    values, vectors = batched_eigh(a[lost])
+    floor = 8 * a.shape[-1] * UNIT_ROUNDOFF * np.abs(values).max(axis=-1, keepdims=True)
+    result = a.copy()
+    result[lost] = rebuild(np.maximum(values, floor), vectors)
+    return result
+
+
 def matrix_log(a: Array) -> Array:
     """log of positive definite matrices; eigenvalues lost to rounding count as u times the largest."""
     values, vectors = batched_eigh(a)

@@ -13,7 +13,7 @@ from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import Array, LocalModel
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
-from riemdp.manifolds.spd import SPD, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.spd import SPD, definite, invvecd, matrix_exp, matrix_log, vecd
 
 # The gradient always comes from all records; samples of them serve the first guess and the Newton step.
 START_SAMPLE = 4096
@@ -42,7 +42,7 @@ class SPDAffine(SPD):
 
     def _exp(self, coords: Array, base: Array) -> Array:
         factor = np.linalg.cholesky(base)
-        return _congruence(factor, matrix_exp(invvecd(coords)))
+        return definite(_congruence(factor, matrix_exp(invvecd(coords))))
 
     def _log(self, points: Array, base: Array) -> Array:
         whitener = np.linalg.inv(np.linalg.cholesky(base))
@@ -74,7 +74,8 @@ class SPDAffine(SPD):
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
-        sums = sum_logs(points, whitener, moments=self.k <= LARGEST_MOMENTS)
+        moments = self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
+        sums = sum_logs(points, whitener, moments=moments)
         if not sums.is_valid:
             self._refuse(points)
         # The gradient is exact at the point (wᵀw)⁻¹ that the computed whitener w stands for.
@@ -88,14 +89,18 @@ class SPDAffine(SPD):
             rounding=sums.rounding + 2 * drift + self._representation(x),
         )
 
+    @property
+    def _sample_size(self) -> int:
+        """Records of which the Newton step takes the eigenvectors: as much work as the step is worth."""
+        return min(512, max(64, 2**18 // self.k**3))
+
     def _spectrum(self, points: Array, whitener: Array, sums: LogSum) -> tuple[Array, Array]:
         """Logs of the eigenvalues, and eigenvectors, of a sample of the whitened records."""
-        size = min(512, max(64, 2**18 // self.k**3))
         if sums.spectrum is not None:
             logs, vectors = sums.spectrum
-            stride = max(1, -(-len(logs) // size))
+            stride = max(1, -(-len(logs) // self._sample_size))
             return logs[::stride], vectors[::stride]
-        values, vectors = eigh(_congruence(whitener, _sample(points, size)))
+        values, vectors = eigh(_congruence(whitener, _sample(points, self._sample_size)))
         return np.log(values), vectors
 
     def _rounding_limit(self, radius: float, n: int) -> float:

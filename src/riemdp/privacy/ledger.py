@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import accumulate
 from pathlib import Path
 
 from riemdp.errors import BudgetExceeded, InputError, MechanismError
 from riemdp.privacy.guarantee import ApproxDP, Guarantee, compose
+from riemdp.version import __version__
 
 _ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"
 _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all entries before it.
@@ -32,7 +32,6 @@ _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all e
     " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
     f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
 ]
-_version = lru_cache(version)
 _parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
 # file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
@@ -201,7 +200,7 @@ def _require(truth: bool, message: str) -> None:
 def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> int:
     last, digest = db.execute("SELECT id, digest FROM entry ORDER BY id DESC").fetchone() or (-1, "")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    row = (last + 1, now, json.dumps(guarantee.to_dict()), description, status, _version("riemdp"))
+    row = (last + 1, now, json.dumps(guarantee.to_dict()), description, status, __version__)
     db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, _digest(digest, row)))
     return row[0]
 

@@ -32,6 +32,7 @@ from riemdp.statistics.sensitivity import (
     tangent_mean_sensitivity,
     with_solver_error,
 )
+from riemdp.version import __version__
 
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 # Past this share of the sensitivity, float64 is too coarse for the ball.
@@ -220,8 +221,6 @@ def private_mean(
     classical Gaussian; `footpoint` (public) is where wrapped mechanisms add their noise, by default the
     ball's centre; `statistic="tangent-mean"` releases the mean of the logs at the centre instead.
     """
-    from riemdp import __version__
-
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     records = Bounded(X, ball)
