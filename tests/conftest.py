@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
-settings.register_profile("stable", derandomize=True, max_examples=8, **_common)
-settings.register_profile("explore", max_examples=100, print_blob=True, **_common)
+settings.register_profile("stable", derandomize=True, max_examples=6, **_common)
+settings.register_profile("explore", max_examples=40, print_blob=True, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 

@@ -1,12 +1,13 @@
-"""Spectral functions of many small symmetric matrices: the fastest of three ways, chosen by size alone.
+"""Spectral functions of many small symmetric matrices: the fastest of three ways, chosen by size.
 
-Small inputs go through NumPy, so that nobody waits for a compiler; larger ones through the compiled
-blocks; matrices too large for those through LAPACK in threads.
+Small inputs go through NumPy, so that nobody waits for a compiler, unless the compiled code is loaded already;
+larger ones through the compiled blocks; matrices too large for those through LAPACK in threads.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +34,13 @@ KEEP = 2**20
 
 
 def _compiled(n: int, k: int) -> bool:
-    return k <= LARGEST_COMPILED and n * k**3 >= SMALL_WORK
+    """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
+    work = n * k**3 if k <= LARGEST_COMPILED else 0
+    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded())
+
+
+def _is_loaded() -> bool:
+    return hasattr(sys.modules.get("riemdp.kernels.symmetric"), "sum_logs")  # its last definition
 
 
 def _grain(n: int, k: int) -> int:
@@ -44,9 +51,9 @@ def _grain(n: int, k: int) -> int:
 
 
 def _run(task: Callable[[int, int], T], n: int, k: int) -> list[T]:
-    """The tasks in threads; those that call LAPACK with its own threads off, which would fight with ours."""
+    """The tasks in threads, with those of BLAS and LAPACK off, which would fight with ours."""
     grain = _grain(n, k)
-    if _compiled(n, k) or grain >= n:
+    if grain >= n:
         return map_ranges(task, n, grain)
     with one_blas_thread():
         return map_ranges(task, n, grain)
@@ -217,9 +224,9 @@ def _compiled_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -
 
     def task(start: int, stop: int) -> _Part:
         total, stats = np.zeros(entries), np.array([np.inf, 0.0, 0.0, 0.0])
-        moments = np.zeros((entries, entries) if with_moments else (0, 0))
-        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, moments, stats)
-        return _Part(total, np.triu(moments) + np.triu(moments, 1).T, stats)
+        uppers = np.empty((stop - start, entries) if with_moments else (0, 0))
+        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, stats)
+        return _Part(total, uppers.T @ uppers, stats)
 
     return task
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import boolean, float64, njit, void
 from numba.core.types import Array as ArrayType
 
-from riemdp.kernels.blocks import LANES, Array, helper, inlined, internal, largest, options
+from riemdp.kernels.blocks import LANES, Array, helper, inlined, largest, options
 from riemdp.kernels.jacobi import by_jacobi
 from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
@@ -212,17 +212,6 @@ def _rebuild(values: Array, v: Array, scratch: Array, y: Array) -> None:
                 entry += 1
 
 
-@njit(**{**internal, "fastmath": {"contract", "nsz", "reassoc"}})
-def _add_moments(y: Array, moments: Array) -> None:
-    """moments[a, b] += sum over the lanes of y_a y_b, for a <= b."""
-    for a in range(moments.shape[0]):
-        for b in range(a, moments.shape[0]):
-            total = 0.0
-            for lane in range(LANES):
-                total += y[a, lane] * y[b, lane]
-            moments[a, b] += total
-
-
 @helper
 def _store(d: Array, v: Array, first: int, live: int, values: Array, vectors: Array) -> None:
     k = d.shape[0]
@@ -238,15 +227,15 @@ _vector, _matrix, _stack = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
 @njit(void(_records, _factor, boolean, _vector, _matrix, _vector, _matrix, _stack), **options)
 def spectra(
-    x: Array, w: Array, whiten: bool, total: Array, moments: Array, stats: Array, values: Array, vectors: Array
+    x: Array, w: Array, whiten: bool, total: Array, uppers: Array, stats: Array, values: Array, vectors: Array
 ) -> None:
     """Diagonalise y_i = w x_i wᵀ for all records, w lower triangular (taken as the identity if not `whiten`).
 
     One kernel, so that it is compiled once, for two uses; what is not wanted is passed as an empty array.
-    `values` (in no order) and `vectors` (columns) receive the eigenvalues and eigenvectors. `total` receives the sum
-    of log(y_i), as upper triangle row by row, `moments` the upper triangle of the sum of the products of all pairs of
-    its entries, and `stats` [smallest eigenvalue, sum of growth / smallest eigenvalue, sum of squared norms,
-    asymmetry beyond the tolerance]; see `riemdp.kernels.spectral.LogSum`.
+    `values` (in no order) and `vectors` (columns) receive the eigenvalues and eigenvectors; `total` the sum of
+    log(y_i), as upper triangle row by row, and `uppers` those of all log(y_i); `stats` [smallest eigenvalue,
+    sum of growth / smallest eigenvalue, sum of squared norms, asymmetry beyond the tolerance], see
+    `riemdp.kernels.spectral.LogSum`.
     """
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
@@ -288,7 +277,10 @@ def spectra(
             for entry in range(entries):
                 for lane in range(LANES):
                     lanes_total[entry, lane] += y[entry, lane]
-            _add_moments(y, moments)
+            if uppers.shape[0] > 0:
+                for lane in range(live):
+                    for entry in range(entries):
+                        uppers[first + lane, entry] = y[entry, lane]
     for lane in range(LANES):
         stats[0] = stats[0] if stats[0] <= facts[SMALLEST, lane] else facts[SMALLEST, lane]
         stats[1] += facts[CONDITIONING, lane]
@@ -305,6 +297,6 @@ def eigh(x: Array, values: Array, vectors: Array) -> None:
     spectra(x, np.eye(x.shape[1]), False, np.empty(0), none, np.zeros(4), values, vectors)
 
 
-def sum_logs(x: Array, w: Array, whiten: bool, total: Array, moments: Array, stats: Array) -> None:
-    """Sums of the logarithms of w x_i wᵀ and of the products of their entries."""
-    spectra(x, w, whiten, total, moments, stats, np.empty((0, 0)), np.empty((0, 0, 0)))
+def sum_logs(x: Array, w: Array, whiten: bool, total: Array, uppers: Array, stats: Array) -> None:
+    """The sum of the logarithms of w x_i wᵀ and, if there is room for them, their upper triangles."""
+    spectra(x, w, whiten, total, uppers, stats, np.empty((0, 0)), np.empty((0, 0, 0)))
