@@ -44,6 +44,8 @@ class Angles:
     def per_sine_square(self, excess: Array, limit: float) -> Array:
         """excess / sine², for an excess that vanishes like limit·angle²."""
         small = self.sine_square < 1e-8
+        if not small.any():
+            return excess / self.sine_square
         return np.where(small, limit, excess / np.where(small, 1.0, self.sine_square))
 
 
