@@ -44,9 +44,10 @@ def _is_loaded() -> bool:
 
 
 def _grain(n: int, k: int) -> int:
-    """Records per task: about a millisecond of compiled work, a few tasks for LAPACK, one if there is little."""
+    """Records per task: eight tasks, or more of a few milliseconds each; a single one if there is little to do."""
+    eighth = 32 * -(-n // 256)
     if _compiled(n, k):
-        return 32 * max(1, 4096 // k**3)
+        return min(eighth, 32 * max(1, 2**15 // k**3))
     return max(1, n) if n * k**3 < TINY_WORK else max(8, min(1024, -(-n // 4)))
 
 
