@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.threads import map_ranges
+from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import (
     ROWS,
     Array,
@@ -163,6 +163,12 @@ def _distances(points: Array, space: Space, center: Array) -> Array:
 
 def solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
     """The mean with `error_bound <= tol`, or a ConvergenceError."""
+    # The products here are small: BLAS threads would gain nothing and spin on for milliseconds beside ours.
+    with one_blas_thread():
+        return _solve(records, tol, max_iter)
+
+
+def _solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
     if isinstance(records.space, Product):
         return _solve_product(records, tol, max_iter)
     if records.space.is_flat:
@@ -177,7 +183,7 @@ def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMea
     """Factor by factor: F is the sum of the factors' functions."""
     space = records.space
     assert isinstance(space, Product)
-    parts = [solve(factor, tol / len(space.factors) ** 0.5, max_iter) for factor in records.factors()]
+    parts = [_solve(factor, tol / len(space.factors) ** 0.5, max_iter) for factor in records.factors()]
     bound = float(np.linalg.norm([part.error_bound for part in parts]))
     point = space._assemble([part.point for part in parts])
     return FrechetMean(point, bound, max(part.iterations for part in parts))
