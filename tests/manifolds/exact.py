@@ -205,7 +205,7 @@ def distance(space: Space, a: np.ndarray, b: np.ndarray) -> mp.mpf:
 
 
 def exact_mean(space: Space, x: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The critical point of F next to `start` (floats), by Newton's method to 45 digits.
+    """The critical point of F next to `start` (floats), by Newton's method to 33 digits.
 
     The derivative of the gradient is taken by differences of 1e-25 along a basis at the current point.
     """
@@ -226,7 +226,7 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray) -> np.ndarray:
     point, h = reference.read(start), mp.mpf(10) ** -25
     for _ in range(12):
         value = gradient(point)
-        if max(abs(g) for g in value) < mp.mpf(10) ** -45:
+        if max(abs(g) for g in value) < mp.mpf(10) ** -33:
             return point
         columns = [[(a - b) / h for a, b in zip(gradient(moved(point, row)), value, strict=True)] for row in _steps(h, len(basis))]
         point = moved(point, list(mp.lu_solve(mp.matrix(columns).T, -mp.matrix(value))))
