@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Helper modules beside the tests: `from manifolds.examples import ...`.
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -105,7 +105,7 @@ class Records:
     def certify(self, x: Array, model: LocalModel) -> None:
         """Find a ball of uniqueness that holds the records and x: the one around x, or another."""
         if not model.farthest < 0.999 * self.space.uniqueness_radius:
-            certify(self.points, self.space, x)
+            certify(self.points, self.space, x, error_bound(model))
 
 
 def _records(X: Any, space: Space) -> Records:
@@ -132,8 +132,8 @@ def _check_block(block: Array, start: int, space: Space) -> None:
         raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
 
 
-def certify(points: Array, space: Space, x: Array) -> None:
-    """Make sure that the critical point next to x is *the* mean: records and x in a ball of uniqueness.
+def certify(points: Array, space: Space, x: Array, tau: float) -> None:
+    """Make sure that the critical point within tau of x is *the* mean: it and the records in a ball of uniqueness.
 
     The first ball tried is centred at x; if some record is too far, the centre moves towards the farthest
     record in ever smaller steps (Bădoiu and Clarkson 2003).
@@ -144,7 +144,7 @@ def certify(points: Array, space: Space, x: Array) -> None:
     for i in range(1, 200):
         distances = _distances(points, space, center)
         farthest = int(np.argmax(distances))
-        radius = max(float(distances[farthest]), float(space._dist(center, x)))
+        radius = max(float(distances[farthest]), float(space._dist(center, x)) + tau)
         if radius < space.uniqueness_radius * (1 - 1e-9):
             return
         center = space._exp(space._log(points[farthest], center) / (i + 1), center)
