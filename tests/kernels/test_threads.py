@@ -115,14 +115,26 @@ def test_several_python_threads_may_compute_at_once():
         assert space.dist(a.point, b.point) <= a.error_bound + b.error_bound
 
 
-def test_the_threads_of_blas_are_given_back():
+def blas_threads():
     from threadpoolctl import threadpool_info
 
-    def counts():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    before = counts()
+
+def test_the_threads_of_blas_are_given_back():
+    before = blas_threads()
     x = rd.SPDAffine(30).random_point(100, 0)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: spectral.sum_logs(x), range(16)))
-    assert counts() == before
+    assert blas_threads() == before
+
+
+def test_a_limit_is_lifted_whichever_thread_leaves_last():
+    before = blas_threads()
+    limit = threads.one_blas_thread()
+    with ThreadPoolExecutor(1) as other:
+        other.submit(limit.__enter__).result()
+        with threads.one_blas_thread():
+            assert min(blas_threads()) == 1
+            other.submit(limit.__exit__, None, None, None).result()
+        assert blas_threads() == before

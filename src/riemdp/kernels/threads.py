@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from typing import TypeVar
@@ -45,12 +45,7 @@ def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     return list(_pool().map(lambda c, r: c.run(task, *r), [copy_context() for _ in ranges], ranges))
 
 
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limits = ExitStack()
-if hasattr(os, "register_at_fork"):  # a child must find the lock free
-    _free = {"after_in_parent": _blas_lock.release, "after_in_child": _blas_lock.release}
-    os.register_at_fork(before=_blas_lock.acquire, **_free)
+_blas_limit = threading.Lock()
 
 
 @cache
@@ -60,16 +55,16 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads of its own; the first user sets the limit, the last one lifts it."""
-    global _blas_users
-    with _blas_lock:
-        _blas_users += 1
-        if _blas_users == 1:
-            _blas_limits.enter_context(_controller().limit(limits=1, user_api="blas"))
-    try:
+    """Keep BLAS from starting threads of its own, unless a limit is set already.
+
+    The limit holds for the whole process, and only the thread that set it can lift it. So one thread at a time
+    holds it; a thread that finds it taken, by another or by itself, goes on without.
+    """
+    if not _blas_limit.acquire(blocking=False):
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limits.close()
+        _blas_limit.release()
