@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from riemdp.privacy.mechanisms import MECHANISMS
-from riemdp.statistics.mean import STATISTICS
+from riemdp.mechanisms import MECHANISMS
+from riemdp.statistics.mean import INPUTS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "proofs"
 spec = importlib.util.spec_from_file_location("hashes", FOLDER / "hashes.py")
@@ -53,9 +53,8 @@ def _module(name):
     return importlib.import_module(name)
 
 
-@pytest.mark.parametrize("name", STATISTICS)
-def test_every_statistic_has_a_proof(name):
-    kind = type(STATISTICS[name])
+@pytest.mark.parametrize("kind", [type(s) for forms in INPUTS.values() for s in forms.values()])
+def test_every_statistic_has_a_proof(kind):
     assert f"{kind.__module__}.{kind.__qualname__}" in hashes.proved()
 
 
@@ -99,14 +98,14 @@ def test_a_changed_function_is_noticed(source):
 
 
 def test_a_changed_hash_or_name_is_reported_and_updated(tmp_path):
-    name = "riemdp.statistics.plans.expected_error"
+    name = "riemdp.mechanisms.wrapped._expected_error"
     proof = tmp_path / "some.md"
     proof.write_text(f"# Proof\n\nproves: {name} sha256:0123456789abcdef\n")
     assert len(hashes.stale(tmp_path)) == 1
     hashes.update(tmp_path)
     assert hashes.stale(tmp_path) == []
     assert proof.read_text().startswith("# Proof\n\nproves: ")
-    for missing in (f"{name}_", "riemdp.nothing.at_all", "riemdp.privacy.noise.LazyUniform.none"):
+    for missing in (f"{name}_", "riemdp.nothing.at_all", "riemdp.randomness.LazyUniform.none"):
         proof.write_text(f"proves: {missing} sha256:pending\n")
         hashes.update(tmp_path)
         assert len(hashes.stale(tmp_path)) == 1
@@ -117,7 +116,7 @@ def test_a_changed_hash_or_name_is_reported_and_updated(tmp_path):
     ("name", "kind"), [("LazyUniform", ast.ClassDef), ("LazyUniform.ball", ast.FunctionDef), ("Array", ast.Assign)]
 )
 def test_classes_methods_and_constants_can_be_proved_too(name, kind):
-    assert isinstance(hashes.find(f"riemdp.privacy.noise.{name}"), kind)
+    assert isinstance(hashes.find(f"riemdp.randomness.{name}"), kind)
 
 
 def test_the_script_says_so(capsys, monkeypatch, tmp_path):

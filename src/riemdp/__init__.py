@@ -1,6 +1,9 @@
 """Differential privacy for data that live on curved spaces."""
 
+from riemdp.audit import Audit, audit, audit_draws
+from riemdp.check import Check, check
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
+from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
 from riemdp.errors import BudgetExceeded, ConvergenceError, InputError, MechanismError, RiemdpError
 from riemdp.manifolds import (
     Euclidean,
@@ -26,8 +29,10 @@ __all__ = [
     "RDP",
     "ZCDP",
     "ApproxDP",
+    "Audit",
     "Ball",
     "BudgetExceeded",
+    "Check",
     "ConvergenceError",
     "Entry",
     "Euclidean",
@@ -43,12 +48,17 @@ __all__ = [
     "Product",
     "PureDP",
     "Release",
+    "RiemannianGaussian",
+    "RiemannianLaplace",
     "RiemdpError",
     "SPDAffine",
     "SPDLogEuclidean",
     "Space",
     "Sphere",
     "__version__",
+    "audit",
+    "audit_draws",
+    "check",
     "compose",
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",

@@ -23,9 +23,11 @@ import pytest
 from flint import ctx
 from scipy import special, stats
 
+from riemdp import randomness
+from riemdp.arithmetic import working_precision
 from riemdp.errors import InputError
-from riemdp.privacy import noise
-from riemdp.privacy.noise import LazyUniform, add_gaussian, add_laplace, decide, grid_step, working_precision
+from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
+from riemdp.randomness import LazyUniform, decide
 
 LEVEL = 1e-8
 MECHANISMS = [add_gaussian, add_laplace]
@@ -188,14 +190,14 @@ def coarse_p_value(mechanism, cdf, grid, size=2500, center=0.3):
 @pytest.mark.parametrize(("first_bits", "grid"), [(1, 1.0), (2, 4.0), (4, 0.5)])
 @pytest.mark.parametrize(("mechanism", "cdf"), LINE_LAWS)
 def test_refinement_keeps_the_law(mechanism, cdf, first_bits, grid, monkeypatch):
-    monkeypatch.setattr(noise, "FIRST_BITS", first_bits)
+    monkeypatch.setattr(randomness, "FIRST_BITS", first_bits)
     assert coarse_p_value(mechanism, cdf, grid) > LEVEL
 
 
 @pytest.mark.parametrize(("mechanism", "cdf"), LINE_LAWS)
 def test_redrawing_instead_of_refining_would_show(mechanism, cdf, monkeypatch):
-    monkeypatch.setattr(noise, "FIRST_BITS", 2)
-    monkeypatch.setattr(noise, "LazyUniform", RedrawnUniform)
+    monkeypatch.setattr(randomness, "FIRST_BITS", 2)
+    monkeypatch.setattr(randomness, "LazyUniform", RedrawnUniform)
     assert coarse_p_value(mechanism, cdf, grid=4.0) < LEVEL
 
 
@@ -204,7 +206,7 @@ def test_redrawing_instead_of_refining_would_show(mechanism, cdf, monkeypatch):
     (add_laplace, lambda r: special.gammainc(60, r)),
 ])
 def test_refinement_keeps_the_law_of_vectors(mechanism, radius_cdf, monkeypatch):
-    monkeypatch.setattr(noise, "FIRST_BITS", 2)
+    monkeypatch.setattr(randomness, "FIRST_BITS", 2)
     assert p_value(radius_cdf(np.linalg.norm(draws(mechanism, 150, 60), axis=1))) > LEVEL
 
 
@@ -253,8 +255,8 @@ def test_the_rounding_is_that_of_the_real_number_whatever_the_first_bits(mechani
     values, scale = np.linspace(-3.0, 1e8, dim), 0.37
     for seed, first_bits in enumerate((2, 3, 5, 16, 64, 128, 200)):
         uniforms, made = fixed_uniforms(seed)
-        monkeypatch.setattr(noise, "LazyUniform", uniforms)
-        monkeypatch.setattr(noise, "FIRST_BITS", first_bits)
+        monkeypatch.setattr(randomness, "LazyUniform", uniforms)
+        monkeypatch.setattr(randomness, "FIRST_BITS", first_bits)
         grid = 2.0**-90 if seed % 2 else grid_step(scale)
         released = mechanism(values, scale, grid)
         with mpmath.workdps(300):
@@ -277,11 +279,11 @@ def test_code_that_lowers_the_precision_meanwhile_changes_nothing(mechanism, mon
             __slots__ = ()
 
             def ball(self, bits):
-                if interfere and bits <= 2 * noise.FIRST_BITS:
+                if interfere and bits <= 2 * randomness.FIRST_BITS:
                     ctx.prec = 3
                 return super().ball(bits)
 
-        monkeypatch.setattr(noise, "LazyUniform", Disturbed)
+        monkeypatch.setattr(randomness, "LazyUniform", Disturbed)
         return mechanism(np.array([1.0, 2.0, 3.0]), 1.0, grid_step(1.0))
 
     assert (release(interfere=True) == release(interfere=False)).all()
@@ -310,7 +312,7 @@ def test_lazy_uniform_digits_are_fair():
 
 
 def test_decide_doubles_the_bits_until_there_is_an_answer(monkeypatch):
-    monkeypatch.setattr(noise, "FIRST_BITS", 8)
+    monkeypatch.setattr(randomness, "FIRST_BITS", 8)
     asked = []
 
     def attempt(bits):
@@ -368,14 +370,14 @@ def test_zero_carries_no_sign():
 def test_beyond_53_bits_the_nearest_float_is_still_on_the_grid():
     multiples = [2**53 + 1, -(2**53) - 3, 2**60 + 2**7, 3**70, -(3**70)]
     for grid in (1.0, 2.0**-80, 2.0**40, 5e-324, 2.0**-1000):
-        released = noise._as_floats(multiples, grid)
+        released = randomness._as_floats(multiples, grid)
         assert on_grid(released, grid)
         assert released.tolist() == [float(k * Fraction(grid)) for k in multiples]
 
 
 def test_past_the_float_range_the_last_multiple_of_the_grid():
     for grid in (2.0**-1074, 1.0, 2.0**971, 2.0**1000, 2.0**1023):
-        released = noise._as_floats([2**3000, -(2**3000)], grid)
+        released = randomness._as_floats([2**3000, -(2**3000)], grid)
         assert on_grid(released, grid)
         assert released[0] == -released[1]
         assert Fraction(sys.float_info.max) - Fraction(grid) < Fraction(released[0])

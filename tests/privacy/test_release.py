@@ -12,8 +12,9 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
-from riemdp import files
-from riemdp.privacy import noise, release
+from riemdp import files, randomness
+from riemdp.mechanisms import wrapped
+from riemdp.privacy import release
 from riemdp.privacy.guarantee import Guarantee
 
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)
@@ -63,7 +64,7 @@ def test_the_grid_does_not_depend_on_the_records(mechanism):
 @pytest.mark.parametrize("center", [0.0, 1 / 3, -1e5])
 def test_neighbours_reach_the_same_outputs(mechanism, center, monkeypatch):
     """On a grid coarse enough to see every cell, both neighbours fill the same ones."""
-    monkeypatch.setattr(release, "grid_step", lambda scale: math.ldexp(1.0, math.frexp(scale)[1] - 2))
+    monkeypatch.setattr(wrapped, "grid_step", lambda scale: math.ldexp(1.0, math.frexp(scale)[1] - 2))
     ball = rd.Ball(rd.Euclidean(1), [center], 1.0)
     supports = []
     for record in (center - 1.0, center + 1.0):
@@ -78,8 +79,8 @@ def test_neighbours_reach_the_same_outputs(mechanism, center, monkeypatch):
 def test_what_meets_the_manifold_is_on_the_grid(space, monkeypatch):
     """Whatever the space: the noisy coordinates that `carry` gets, before any exp."""
     seen = []
-    carry = release.carry
-    monkeypatch.setattr(release, "carry", lambda coords, *rest: seen.append(coords) or carry(coords, *rest))
+    carry = wrapped.carry
+    monkeypatch.setattr(wrapped, "carry", lambda coords, *rest: seen.append(coords) or carry(coords, *rest))
     result = some_release(space)
     (coords,) = seen
     assert coords.shape == (1, space.dim)
@@ -93,8 +94,8 @@ def test_what_meets_the_manifold_is_on_the_grid(space, monkeypatch):
 def draws(monkeypatch):
     """Counts the calls for random bits."""
     counted = []
-    bits = noise.secrets.randbits
-    monkeypatch.setattr(noise.secrets, "randbits", lambda k: counted.append(k) or bits(k))
+    bits = randomness.secrets.randbits
+    monkeypatch.setattr(randomness.secrets, "randbits", lambda k: counted.append(k) or bits(k))
     return counted
 
 
@@ -125,19 +126,19 @@ def test_a_refused_release_draws_no_noise_reads_nothing_and_spends_nothing(ledge
 def test_the_reservation_is_on_disk_before_the_first_bit_is_drawn(ledger, monkeypatch):
     """Seen by a second reader of the file at the moment of the first draw."""
     seen = []
-    bits = noise.secrets.randbits
+    bits = randomness.secrets.randbits
 
     def watched(k):
         seen.append([entry.status for entry in rd.Ledger(ledger.path).history()])
         return bits(k)
 
-    monkeypatch.setattr(noise.secrets, "randbits", watched)
+    monkeypatch.setattr(randomness.secrets, "randbits", watched)
     some_release(ledger=ledger)
     assert seen[0] == ["reserved"]
     assert [entry.status for entry in ledger.history()] == ["released"]
 
 
-@pytest.mark.parametrize("crash", ["riemdp.privacy.noise.secrets.randbits", "riemdp.privacy.release.carry"])
+@pytest.mark.parametrize("crash", ["riemdp.randomness.secrets.randbits", "riemdp.mechanisms.wrapped.carry"])
 def test_a_crash_after_the_reservation_leaves_it_spent(ledger, monkeypatch, crash):
     def boom(*_):
         raise KeyboardInterrupt
@@ -252,7 +253,8 @@ def with_(**changes):
 CORRUPTIONS = [
     *map(without, ["value", "guarantee", "space", "n", "scale", "version", "riemdp"]),
     *(with_(**{name: bad}) for name in ("scale", "grid", "radius", "expected_error", "sensitivity")
-      for bad in (None, "1", -1.0, 0.0, math.nan, math.inf, True, 1, [1.0])),
+      for bad in ("1", -1.0, 0.0, math.nan, math.inf, True, 1, [1.0])),
+    *(with_(**{name: None}) for name in ("scale", "radius", "expected_error", "sensitivity")),
     *(with_(n=bad) for bad in (0, -1, 1.0, "1", None, True)),
     *(with_(mechanism=bad) for bad in (None, 1, ["x"], {})),
     with_(statistic=None), with_(version=1), with_(riemdp="other"), with_(extra=1),

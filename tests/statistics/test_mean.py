@@ -12,10 +12,10 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
+from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.mechanisms import MECHANISMS
-from riemdp.statistics import mean
+from riemdp.statistics import intrinsic
 from riemdp.statistics.frechet import FrechetMean
 from riemdp.statistics.mean import STATISTICS, IntrinsicMean, TangentMean
 
@@ -96,7 +96,7 @@ def test_on_the_sphere_the_value_is_within_tolerance(radius, n):
     """By the certificate in 50 digits: |grad F|/h, h the mean of t cot t at the records, with room for the reach."""
     space = rd.Sphere(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = IntrinsicMean()._budget(ball, n, np.zeros(2))
+    _, tolerance = intrinsic._budget(ball, n, np.zeros(2))
     for _ in range(5):
         coords = bounded._to_ball(records_at(rim(rng, n, 2, radius), ball), ball)
         found = value(coords, ball, np.zeros(2))
@@ -117,7 +117,7 @@ def test_on_hyperbolic_space_the_value_is_within_tolerance(radius, n):
     """There rho(x, mean) <= |grad F(x)|; at radius 25 float64 is so coarse that rounding sets the tolerance."""
     space = rd.Hyperbolic(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = IntrinsicMean()._budget(ball, n, np.zeros(2))
+    _, tolerance = intrinsic._budget(ball, n, np.zeros(2))
     for _ in range(4):
         coords = bounded._to_ball(records_at(rim(rng, n, 2, radius), ball), ball)
         found = value(coords, ball, np.zeros(2))
@@ -135,7 +135,7 @@ def test_on_hyperbolic_space_the_value_is_within_tolerance(radius, n):
 def test_on_affine_matrices_the_value_is_within_tolerance(radius, n):
     space = rd.SPDAffine(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = IntrinsicMean()._budget(ball, n, np.zeros(3))
+    _, tolerance = intrinsic._budget(ball, n, np.zeros(3))
     for _ in range(4):
         coords = bounded._to_ball(records_at(rim(rng, n, 3, radius), ball), ball)
         found = value(coords, ball, np.zeros(3))
@@ -172,7 +172,7 @@ def test_a_footpoint_changes_the_coordinates_not_the_mean(space):
     ball = some_ball(space, 0.5 * widest(space))
     coords = np.random.default_rng(1).uniform(-1, 1, (6, space.dim)) * ball.radius / math.sqrt(space.dim)
     foot = 0.5 * ball.radius * axes(space)[0]
-    (_, tolerance), (_, other) = (IntrinsicMean()._budget(ball, 6, f) for f in (foot, 0 * foot))
+    (_, tolerance), (_, other) = (intrinsic._budget(ball, 6, f) for f in (foot, 0 * foot))
     one = space._exp(value(coords, ball, foot), ball.at_origin(foot))
     two = ball.at_origin(value(coords, ball, 0 * foot))
     assert space._dist(one, two) <= tolerance + other
@@ -184,16 +184,16 @@ def test_coordinates_at_a_far_footpoint_count_its_rounding(distance):
     space, rng = rd.Hyperbolic(2), np.random.default_rng(3)
     ball = rd.Ball(space, space.origin, 1.0)
     foot = distance * axes(space)[0]
-    limit = mean._rounding_limit(space, max(1.0, distance), 10**6)
+    limit = intrinsic._rounding_limit(space, max(1.0, distance), 10**6)
     p = ball.at_origin(foot)
     for x in ball.at_origin(hard(rng, space, 20, 1.0)):
         with mpmath.workdps(60):
             exact = mp_boosted_log(p[1:].tolist(), x[1:].tolist())
             error = mpmath.norm([e - float(c) for e, c in zip(exact, space._log(x, p), strict=True)])
         assert error <= limit
-    assert IntrinsicMean()._budget(ball, 10**6, foot)[1] >= 4 * limit
+    assert intrinsic._budget(ball, 10**6, foot)[1] >= 4 * limit
     with pytest.raises(rd.MechanismError, match="footpoint"):
-        IntrinsicMean()._budget(ball, 10**6, 30.0 * axes(space)[0])
+        intrinsic._budget(ball, 10**6, 30.0 * axes(space)[0])
 
 
 def mp_boosted_log(p, q):
@@ -233,7 +233,7 @@ def largest_radius(space, n):
     for _ in range(30):
         middle = (low + high) / 2
         try:
-            IntrinsicMean()._budget(rd.Ball(space, space.origin, middle), n, np.zeros(space.dim))
+            intrinsic._budget(rd.Ball(space, space.origin, middle), n, np.zeros(space.dim))
             low = middle
         except rd.MechanismError:
             high = middle
@@ -245,7 +245,7 @@ def largest_radius(space, n):
 def test_every_data_set_in_the_ball_has_a_certified_value(space, newton, monkeypatch):
     """In the largest ball allowed; by Newton's method, which gets lost here and there, or without it."""
     if not newton:
-        monkeypatch.setattr(mean, "solve", lost)
+        monkeypatch.setattr(intrinsic, "solve", lost)
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 4, 5, 50):
         ball = rd.Ball(space, space.origin, largest_radius(space, n))
@@ -266,10 +266,10 @@ def test_newtons_method_alone_would_fail():
     for _ in range(60):
         records = Bounded(records_at(hard(rng, space, 4, 20.0), ball), ball)
         try:
-            mean.solve(records, 1e-3, max_iter=50)
+            intrinsic.solve(records, 1e-3, max_iter=50)
         except rd.ConvergenceError:
             failures += 1
-            mean._descend(records, 1e-3)
+            intrinsic._descend(records, 1e-3)
     assert failures > 0
 
 
@@ -279,7 +279,7 @@ def test_a_critical_point_far_away_is_not_taken_for_the_mean(space, monkeypatch)
     ball = rd.Ball(space, space.origin, 0.3 * space.uniqueness_radius)
     coords = 0.1 * ball.radius * np.ones((3, space.dim))
     far = ball.at_origin(1.1 * space.uniqueness_radius * axes(space)[0])
-    monkeypatch.setattr(mean, "solve", lambda *_, **__: FrechetMean(far, 0.0, 1))
+    monkeypatch.setattr(intrinsic, "solve", lambda *_, **__: FrechetMean(far, 0.0, 1))
     assert value(coords, ball, np.zeros(space.dim)) == pytest.approx(coords[0], abs=1e-3 * ball.radius)
 
 
@@ -288,7 +288,7 @@ def test_a_safe_step_stays_in_the_ball_and_shrinks_the_function(space):
     """docs/proofs/bounded.md, section 4: from any point of the ball, for any records in it."""
     radius = widest(space)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(4)
-    step = mean._safe_step(space, radius)
+    step = intrinsic._safe_step(space, radius)
     assert 0 < step <= 1
     for _ in range(60):
         records = Bounded(records_at(hard(rng, space, 5, radius), ball), ball)
@@ -519,10 +519,15 @@ def test_plans_are_sorted_and_auto_takes_the_first(space, guarantee):
     plans = rd.plan(ball, 6, guarantee)
     errors = [plan.expected_error for plan in plans]
     assert errors == sorted(errors)
-    impossible = {"wrapped-gaussian"} if guarantee == PURE else set()
-    assert {plan.mechanism for plan in plans} == set(MECHANISMS) - impossible
-    result = rd.private_mean(space.random_point(6, 0), ball, guarantee)
-    best = plans[0]
+    planned = {plan.mechanism for plan in plans}
+    assert planned >= {"wrapped-laplace"} if guarantee == PURE else {"wrapped-laplace", "wrapped-gaussian"}
+    X = space.random_point(6, 0)
+    for mechanism in MECHANISMS.values():  # those left out are baselines, or say why they cannot
+        if mechanism.name not in planned and not mechanism.is_baseline:
+            with pytest.raises(rd.MechanismError):
+                rd.private_mean(X, ball, guarantee, mechanism=mechanism.name)
+    result = rd.private_mean(X, ball, guarantee)
+    best = next(plan for plan in plans if not MECHANISMS[plan.mechanism].assumptions)
     assert (result.mechanism, result.scale, result.sensitivity) == (best.mechanism, best.scale, best.sensitivity)
     assert result.expected_error == best.expected_error
     assert result.guarantee <= guarantee

@@ -14,24 +14,27 @@ import numpy as np
 from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, rotate
 
 MAX_SWEEPS = 30
-# A sweep squares the rotations' angles: when all were below sqrt(SMALL_ANGLE) before it (an entry over the gap
-# between its diagonal entries), or the entries negligible, what is left after it is under the unit roundoff.
-SMALL_ANGLE, NEGLIGIBLE = 1e-18, 1e-32
+# A sweep squares the rotations' angles (an entry over the gap between its diagonal entries) and the entries
+# themselves in units of the geometric mean of their diagonal entries. When both are below sqrt(SMALL), what one
+# last round of tiny rotations leaves is under the unit roundoff, even if they do not wait for each other.
+SMALL, NEGLIGIBLE = 5e-17, 1e-32
+# By then positive definite matrices have converged; in an indefinite one a diagonal entry may be nothing but dust,
+# and only the angles count.
+LAST_SCALED_SWEEP = 8
 # Rows of the state.
 COSINE, SINE, WORST, ACTIVE = range(4)
 
 
 @inlined
 def _angles(a: Array, p: int, q: int, state: Array) -> None:
-    """Rotations that annihilate a[p, q] in active lanes; WORST > 0 where it was not yet negligible."""
+    """Rotations that annihilate a[p, q] in active lanes."""
     for lane in range(LANES):
         x, y, r, active = a[p, p, lane], a[q, q, lane], a[p, q, lane], state[ACTIVE, lane]
-        d, worst, negligible = y - x, state[WORST, lane], NEGLIGIBLE * abs(x * y)
-        excess = r * r - (SMALL_ANGLE * d * d + negligible)
-        state[WORST, lane] = excess if excess > worst else worst
+        d = y - x
         root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
         tangent = active * (2.0 * r / (root if d >= 0.0 else -root))
-        t = tangent if r * r > negligible else 0.0  # between equal eigenvalues even dust asks for a half turn
+        # Between equal eigenvalues even dust asks for a half turn.
+        t = tangent if r * r > NEGLIGIBLE * abs(x * y) else 0.0
         cosine = 1.0 / math.sqrt(1.0 + t * t)
         state[COSINE, lane] = cosine
         state[SINE, lane] = t * cosine
@@ -57,6 +60,46 @@ def _sweep(a: Array, v: Array, state: Array) -> None:
                 rotate(v, p, i, q, i, state)
 
 
+@inlined
+def _still_active(a: Array, state: Array, scaled: float) -> bool:
+    """Which lanes have an entry that is not small yet; returns whether there are any."""
+    k = a.shape[0]
+    for lane in range(LANES):
+        state[WORST, lane] = 0.0
+    for p in range(k - 1):
+        for q in range(p + 1, k):
+            for lane in range(LANES):
+                x, y, r, worst = a[p, p, lane], a[q, q, lane], a[p, q, lane], state[WORST, lane]
+                gap, size = (y - x) * (y - x), abs(x * y)
+                limit = SMALL * (scaled * size if scaled * size < gap and scaled > 0.0 else gap)
+                excess = r * r - (limit + NEGLIGIBLE * size)
+                state[WORST, lane] = excess if excess > worst else worst
+    for lane in range(LANES):
+        state[ACTIVE, lane] = 1.0 if state[WORST, lane] > 0.0 else 0.0
+    return bool(largest(state, ACTIVE) > 0.0)
+
+
+@inlined
+def _last_round(a: Array, v: Array, state: Array) -> None:
+    """Rotations by angles so small that the cosine is 1, and that one does not change another's entry."""
+    k = a.shape[0]
+    for p in range(k - 1):
+        for q in range(p + 1, k):
+            for lane in range(LANES):
+                x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
+                gap = y - x
+                angle = r / (gap if gap != 0.0 else 1.0)
+                t = angle if r * r > NEGLIGIBLE * abs(x * y) else 0.0
+                state[SINE, lane] = t
+                a[p, p, lane] = x - t * r
+                a[q, q, lane] = y + t * r
+            for i in range(k):
+                for lane in range(LANES):
+                    x, y, t = v[p, i, lane], v[q, i, lane], state[SINE, lane]
+                    v[p, i, lane] = x - t * y
+                    v[q, i, lane] = y + t * x
+
+
 @helper
 def by_jacobi(a: Array, v: Array, d: Array) -> None:
     """Eigenvalues in d, eigenvectors in the rows of `v`; `a` is used up.
@@ -71,14 +114,12 @@ def by_jacobi(a: Array, v: Array, d: Array) -> None:
                 v[i, j, lane] = 1.0 if i == j else 0.0
     for lane in range(LANES):
         state[ACTIVE, lane] = 1.0
-    for _ in range(MAX_SWEEPS):
-        for lane in range(LANES):
-            state[WORST, lane] = 0.0
+    for sweep in range(MAX_SWEEPS):
         _sweep(a, v, state)
-        for lane in range(LANES):
-            state[ACTIVE, lane] = 1.0 if state[WORST, lane] > 0.0 else 0.0
-        if k <= 2 or largest(state, ACTIVE) == 0.0:
+        if k <= 2 or not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0):
             break
+    if k > 2:
+        _last_round(a, v, state)
     for i in range(k):
         for lane in range(LANES):
             d[i, lane] = a[i, i, lane]

@@ -27,7 +27,8 @@ TINY = float(np.finfo(float).tiny)
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
 LARGEST_JACOBI = 8  # up to here it is faster than tridiagonal QL, and so is a cheaper bound on rounding errors
-TINY_WORK = 2**14  # not worth a second thread
+TINY_WORK = 2**14  # not worth a call
+ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
@@ -45,9 +46,9 @@ def _is_loaded() -> bool:
 
 def _grain(n: int, k: int) -> int:
     """Records per task: eight tasks, or more of a few milliseconds each; a single one if there is little to do."""
-    eighth = 32 * -(-n // 256)
     if _compiled(n, k):
-        return min(eighth, 32 * max(1, 2**15 // k**3))
+        eighth = 32 * -(-n // 256) if n * k**3 >= ONE_THREAD else n
+        return min(eighth, max(32, 2**20 // k**3 // 32 * 32))
     return max(1, n) if n * k**3 < TINY_WORK else max(8, min(1024, -(-n // 4)))
 
 
@@ -146,6 +147,7 @@ class LogSum:
     squares: float  # sum of ‖log y_i‖²
     asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
     moments: Array  # mean of the products of all pairs of entries of the upper triangles, if asked for
+    hessian: Array  # mean Hessian of rho(., y_i)²/2 (affine-invariant) at the identity in vecd's basis, if asked for
     spectrum: tuple[Array, Array] | None  # logs of the eigenvalues and eigenvectors of all y_i, if few
 
     @property
@@ -167,7 +169,7 @@ class LogSum:
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 
-def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) -> LogSum:
+def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False, hessian: bool = False) -> LogSum:
     """Sum over i of log(w x_i wᵀ), w lower triangular (default: the identity), for x of shape (n, k, k).
 
     Never holds more than a block of n matrices beside the input.
@@ -175,7 +177,7 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) 
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
     make_task = _compiled_sum if _compiled(n, k) else _lapack_sum
-    parts = _run(make_task(x, factor, w is not None, moments), n, k)
+    parts = _run(make_task(x, factor, w is not None, moments, hessian), n, k)
     stats = np.array([part.stats for part in parts])
     return LogSum(
         total=from_upper(np.sum([part.total for part in parts], axis=0)),
@@ -185,13 +187,47 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False) 
         squares=float(stats[:, 2].sum()),
         asymmetry=float(stats[:, 3].max()),
         moments=np.sum([part.moments for part in parts], axis=0) / n,
+        hessian=_one_plus(np.sum([part.hessian for part in parts], axis=0) / n),
         spectrum=_joined([part.spectrum for part in parts]),
     )
 
 
+def mean_and_inverse(x: NDArray[Any]) -> tuple[Array, Array]:
+    """Means of positive definite matrices, of shape (n, k, k), and of their inverses; no bound on the rounding."""
+    n, k = len(x), x.shape[-1]
+    sums = np.sum(_run(_compiled_inverses(x) if _compiled(n, k) else _lapack_inverses(x), n, k), axis=0)
+    return from_upper(sums[0] / n), from_upper(sums[1] / n)
+
+
+def _compiled_inverses(x: NDArray[Any]) -> Callable[[int, int], Array]:
+    from riemdp.kernels import symmetric
+
+    def task(start: int, stop: int) -> Array:
+        sums = np.zeros((2, x.shape[-1] * (x.shape[-1] + 1) // 2))
+        symmetric.sum_inverses(_floats(x[start:stop]), *sums)
+        return sums
+
+    return task
+
+
+def _lapack_inverses(x: NDArray[Any]) -> Callable[[int, int], Array]:
+    upper = np.triu_indices(x.shape[-1])
+
+    def task(start: int, stop: int) -> Array:
+        block = symmetric_part(_floats(x[start:stop]))
+        return np.stack([block.sum(axis=0)[upper], np.linalg.inv(block).sum(axis=0)[upper]])
+
+    return task
+
+
 def from_upper(entries: Array) -> Array:
     """Symmetric matrix from its upper triangle, row by row (last axis)."""
-    return np.asarray(entries[..., upper_index((math.isqrt(8 * entries.shape[-1] + 1) - 1) // 2)])
+    return np.asarray(entries[..., upper_index(upper_size(entries.shape[-1]))])
+
+
+def upper_size(entries: int) -> int:
+    """The k of a k x k matrix whose upper triangle has so many entries."""
+    return (math.isqrt(8 * entries + 1) - 1) // 2
 
 
 @cache
@@ -207,8 +243,14 @@ def upper_index(k: int) -> NDArray[np.int64]:
 class _Part:
     total: Array
     moments: Array
+    hessian: Array  # its upper triangle, row by row
     stats: Array
     spectrum: tuple[Array, Array] | None = None
+
+
+def _one_plus(entries: Array) -> Array:
+    """The symmetric matrix with this upper triangle, plus the identity; nothing from nothing."""
+    return from_upper(entries) + np.eye(upper_size(len(entries))) if len(entries) else np.empty((0, 0))
 
 
 def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:
@@ -218,49 +260,69 @@ def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | 
     return np.concatenate([logs for logs, _ in kept]), np.concatenate([vectors for _, vectors in kept])
 
 
-def _compiled_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
+def _compiled_sum(
+    x: NDArray[Any], w: Array, whiten: bool, with_moments: bool, with_hessian: bool
+) -> Callable[[int, int], _Part]:
     from riemdp.kernels import symmetric
 
     entries = len(w) * (len(w) + 1) // 2
+    second = entries * (entries + 1) // 2 if with_hessian else 0
 
     def task(start: int, stop: int) -> _Part:
-        total, stats = np.zeros(entries), np.array([np.inf, 0.0, 0.0, 0.0])
+        total, hessian, stats = np.zeros(entries), np.zeros(second), np.array([np.inf, 0.0, 0.0, 0.0])
         uppers = np.empty((stop - start, entries) if with_moments else (0, 0))
-        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, stats)
-        return _Part(total, uppers.T @ uppers, stats)
+        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, hessian, stats)
+        return _Part(total, uppers.T @ uppers, hessian, stats)
 
     return task
 
 
-def _growth(x: Array, magnitude: Array, exact: bool) -> Array:
-    """‖ |w| |x| |w|ᵀ ‖ for positive definite x, or the cheaper bound ‖ |w| sqrt(diag x) ‖²."""
-    if exact:
-        return np.asarray(np.linalg.norm(magnitude @ np.abs(x) @ magnitude.T, axis=(1, 2)))
-    return np.asarray(((np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ magnitude.T) ** 2).sum(axis=1))
+def _growth(x: Array, magnitude: Array) -> Array:
+    """‖M 1‖ >= ‖M‖, M = |w| |x| |w|ᵀ; see `riemdp.kernels.symmetric`."""
+    return np.asarray(np.linalg.norm((np.abs(x) @ magnitude.sum(axis=0)) @ magnitude.T, axis=1))
 
 
-def _lapack_sum(x: NDArray[Any], w: Array, whiten: bool, with_moments: bool) -> Callable[[int, int], _Part]:
+def _hessian(logs: Array, vectors: Array) -> Array:
+    """Sum over records and a < b of (t coth t - 1) e eᵀ, t = (y_a - y_b)/2, as `riemdp.kernels.symmetric` has it."""
+    k = vectors.shape[-1]
+    a, b = np.triu_indices(k, 1)
+    t = (logs[:, a] - logs[:, b]) / 2
+    small = np.abs(t) < 1e-4
+    excess = np.where(small, t * t / 3, t / np.tanh(np.where(small, 1.0, t)) - 1)
+    p, q = vectors.transpose(0, 2, 1)[:, a], vectors.transpose(0, 2, 1)[:, b]
+    planes = np.concatenate([math.sqrt(2) * p * q, p[..., a] * q[..., b] + p[..., b] * q[..., a]], axis=-1)
+    rows = planes.reshape(-1, planes.shape[-1])
+    return np.asarray(((rows * excess.reshape(-1, 1)).T @ rows)[np.triu_indices(rows.shape[-1])])
+
+
+def _lapack_sum(
+    x: NDArray[Any], w: Array, whiten: bool, with_moments: bool, with_hessian: bool
+) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
     upper = np.triu_indices(len(w))
+    entries = len(upper[0])
     keep = x.size <= KEEP
 
     def task(start: int, stop: int) -> _Part:
         block = _floats(x[start:stop])
-        total, moments = np.zeros(len(upper[0])), np.zeros((len(upper[0]),) * 2 if with_moments else (0, 0))
+        total, moments = np.zeros(entries), np.zeros((entries,) * 2 if with_moments else (0, 0))
+        hessian = np.zeros(entries * (entries + 1) // 2 if with_hessian else 0)
         if not np.isfinite(block).all():
-            return _Part(total, moments, np.array([np.nan, 0.0, 0.0, 0.0]))
+            return _Part(total, moments, hessian, np.array([np.nan, 0.0, 0.0, 0.0]))
         skew = asymmetry(block).max()
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
-            growth = _growth(block, magnitude, exact=whiten and len(w) > LARGEST_JACOBI)
+            growth = _growth(block, magnitude) if whiten else np.trace(block, axis1=1, axis2=2)
             values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
             stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])
             columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
             total = ((columns * logs.reshape(-1)) @ columns.T)[upper]
             if with_moments:
-                entries = rebuild(logs, vectors)[:, *upper]
-                moments = entries.T @ entries
-        return _Part(total, moments, stats, (logs, vectors) if keep else None)
+                rows = rebuild(logs, vectors)[:, *upper]
+                moments = rows.T @ rows
+            if with_hessian:
+                hessian = _hessian(logs, vectors)
+        return _Part(total, moments, hessian, stats, (logs, vectors) if keep else None)
 
     return task

@@ -17,6 +17,7 @@ from riemdp.kernels.jacobi import by_jacobi
 from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
 
+SQRT2 = math.sqrt(2.0)
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG_1, LOG_2, LOG_3, LOG_4, LOG_5, LOG_6, LOG_7 = (
     6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
@@ -61,74 +62,79 @@ def _scale_down(a: Array, scale: Array) -> None:
                     a[i, j, lane] /= scale[0, lane]
 
 
+@inlined
+def _pair(x: Array, start: int, live: int, i: int, j: int, a: Array, asymmetry: Array) -> None:
+    """Mean of the entries (i, j) and (j, i) of the records (0 in dead lanes), and how far they are apart."""
+    for lane in range(live):
+        upper, lower, worst = x[start + lane, i, j], x[start + lane, j, i], asymmetry[0, lane]
+        gap = abs(upper - lower) - SYMMETRY_TOL * (abs(a[i, i, lane]) + abs(a[j, j, lane]))
+        asymmetry[0, lane] = gap if gap > worst else worst
+        a[i, j, lane] = 0.5 * upper + 0.5 * lower
+    for lane in range(live, LANES):
+        a[i, j, lane] = 0.0
+
+
 @helper
 def _gather(x: Array, start: int, live: int, a: Array, asymmetry: Array) -> None:
-    """Symmetric part of x[start : start + live] into a block, padded with identities."""
+    """Upper triangle of the symmetric part of x[start : start + live] into a block, padded with identities."""
     k = x.shape[1]
-    for lane in range(live):
-        for i in range(k):
-            for j in range(k):
-                a[i, j, lane] = x[start + lane, i, j]
     for i in range(k):
-        for j in range(k):
-            for lane in range(live, LANES):
-                a[i, j, lane] = 1.0 if i == j else 0.0
+        for lane in range(live):
+            a[i, i, lane] = x[start + lane, i, i]
+        for lane in range(live, LANES):
+            a[i, i, lane] = 1.0
     for i in range(k - 1):
         for j in range(i + 1, k):
-            for lane in range(LANES):
-                upper, lower = a[i, j, lane], a[j, i, lane]
-                gap = abs(upper - lower) - SYMMETRY_TOL * (abs(a[i, i, lane]) + abs(a[j, j, lane]))
-                asymmetry[0, lane] = gap if gap > asymmetry[0, lane] else asymmetry[0, lane]
-                a[i, j, lane] = 0.5 * upper + 0.5 * lower
-                a[j, i, lane] = a[i, j, lane]
+            _pair(x, start, live, i, j, a, asymmetry)
 
 
 @helper
-def _growth(a: Array, growth: Array) -> None:
-    """Frobenius norms of the matrices of a block (upper triangles)."""
+def _trace(a: Array, growth: Array) -> None:
+    """tr a >= ‖a‖ for a positive definite a."""
+    for lane in range(LANES):
+        growth[lane] = a[0, 0, lane]
+    for i in range(1, a.shape[0]):
+        for lane in range(LANES):
+            growth[lane] += a[i, i, lane]
+
+
+@helper
+def _growth(w: Array, reach: Array, a: Array, rows: Array, growth: Array) -> None:
+    """‖M 1‖ for M = |w| |a| |w|ᵀ, of which reach = |w|ᵀ 1 is known: between ‖M‖ and sqrt(k) ‖M‖, without a product.
+
+    (M_ij is at most the sums of row i and of row j, which are equal for the symmetric M: hence
+    ‖M‖² <= sum_i (sum_j M_ij)².)
+    """
+    k = a.shape[0]
+    for i in range(k):
+        for lane in range(LANES):
+            rows[i, 0, lane] = reach[i] * abs(a[i, i, lane])
+    for i in range(k):
+        for j in range(i + 1, k):
+            for lane in range(LANES):
+                rows[i, 0, lane] += reach[j] * abs(a[i, j, lane])
+            for lane in range(LANES):
+                rows[j, 0, lane] += reach[i] * abs(a[i, j, lane])
     for lane in range(LANES):
         growth[lane] = 0.0
-    for i in range(a.shape[0]):
-        for j in range(i, a.shape[0]):
-            weight = 1.0 if i == j else 2.0
+    for i in range(k):
+        for lane in range(LANES):
+            rows[i, 1, lane] = 0.0
+        for m in range(i + 1):
+            f = abs(w[i, m])
             for lane in range(LANES):
-                growth[lane] += weight * a[i, j, lane] * a[i, j, lane]
+                rows[i, 1, lane] += f * rows[m, 0, lane]
+        for lane in range(LANES):
+            growth[lane] += rows[i, 1, lane] * rows[i, 1, lane]
     for lane in range(LANES):
         growth[lane] = math.sqrt(growth[lane])
 
 
-@helper
-def _quick_growth(w: Array, a: Array, roots: Array, whiten: bool, growth: Array) -> None:
-    """‖ |w| sqrt(diag a) ‖², which bounds ‖ |w| |a| |w|ᵀ ‖ for a positive definite a: cheaper, not as sharp."""
-    k = a.shape[0]
+@inlined
+def _add_multiples(f: float, x: Array, g: float, y: Array, out: Array) -> None:
+    """out += f x + g y: two at a time, since loading and storing `out` takes longer than the products."""
     for lane in range(LANES):
-        growth[lane] = 0.0
-    if not whiten:  # the trace
-        for i in range(k):
-            for lane in range(LANES):
-                growth[lane] += a[i, i, lane]
-        return
-    for i in range(k):
-        for lane in range(LANES):
-            roots[i, 0, lane] = math.sqrt(a[i, i, lane])
-    for i in range(k):
-        for lane in range(LANES):
-            roots[i, 1, lane] = 0.0
-        for m in range(i + 1):
-            f = abs(w[i, m])
-            for lane in range(LANES):
-                roots[i, 1, lane] += f * roots[m, 0, lane]
-        for lane in range(LANES):
-            growth[lane] += roots[i, 1, lane] * roots[i, 1, lane]
-
-
-@helper
-def _magnitudes(a: Array, b: Array) -> None:
-    """b = |a|."""
-    for i in range(a.shape[0]):
-        for j in range(a.shape[0]):
-            for lane in range(LANES):
-                b[i, j, lane] = abs(a[i, j, lane])
+        out[lane] += f * x[lane] + g * y[lane]
 
 
 @helper
@@ -136,21 +142,26 @@ def _whiten(w: Array, a: Array, t: Array) -> None:
     """Upper triangle of a <- w a wᵀ for a lower triangular w (`t` is scratch)."""
     k = a.shape[0]
     for i in range(k):
+        for j in range(i):
+            for lane in range(LANES):
+                a[i, j, lane] = a[j, i, lane]
+    for i in range(k):
         for j in range(k):
             for lane in range(LANES):
-                t[i, j, lane] = 0.0
-            for m in range(i + 1):
-                f = w[i, m]
-                for lane in range(LANES):
-                    t[i, j, lane] += f * a[m, j, lane]
+                t[i, j, lane] = w[i, 0] * a[0, j, lane]
+        for m in range(1, i + 1, 2):  # w is 0 right of the diagonal
+            after = min(m + 1, k - 1)
+            f, g = w[i, m], w[i, after] if after > m else 0.0
+            for j in range(k):
+                _add_multiples(f, a[m, j], g, a[after, j], t[i, j])
     for i in range(k):
         for j in range(i, k):
             for lane in range(LANES):
-                a[i, j, lane] = 0.0
-            for m in range(j + 1):
-                f = w[j, m]
-                for lane in range(LANES):
-                    a[i, j, lane] += f * t[i, m, lane]
+                a[i, j, lane] = w[j, 0] * t[i, 0, lane]
+            for m in range(1, j + 1, 2):
+                after = min(m + 1, k - 1)
+                f, g = w[j, m], w[j, after] if after > m else 0.0
+                _add_multiples(f, t[i, m], g, t[i, after], a[i, j])
 
 
 @inlined
@@ -180,12 +191,12 @@ def _logarithm(x: Array, bits: Any, out: Array) -> None:
 
 @helper
 def _log_spectrum(d: Array, logs: Array, bits: Any, live: int, growth: Array, facts: Array) -> None:
-    """Logarithms of the eigenvalues of a block (0 in dead lanes), and each lane's share of the statistics."""
+    """Logarithms of the eigenvalues of a block, and each lane's share of the statistics; dead lanes turn into 1."""
     k = d.shape[0]
     for p in range(k):
-        _logarithm(d[p], bits, logs[p])
         for lane in range(live, LANES):
-            logs[p, lane] = 0.0
+            d[p, lane] = 1.0
+        _logarithm(d[p], bits, logs[p])
         for lane in range(LANES):
             facts[SQUARES, lane] += logs[p, lane] * logs[p, lane] + 0.0 * d[p, lane]  # NaN if d is not finite
     for lane in range(LANES):
@@ -204,21 +215,75 @@ def _log_spectrum(d: Array, logs: Array, bits: Any, live: int, growth: Array, fa
 
 
 @helper
+def _add_lanes(rows: Array, out: Array) -> None:
+    for row in range(rows.shape[0]):
+        for lane in range(LANES):
+            out[row] += rows[row, lane]
+
+
+@helper
 def _rebuild(values: Array, v: Array, scratch: Array, y: Array) -> None:
-    """y = V diag(values) Vᵀ, its upper triangle row by row, lane by lane."""
+    """y = V diag(values) Vᵀ, its upper triangle row by row, lane by lane; two eigenvectors at a time."""
     k = v.shape[0]
     for entry in range(y.shape[0]):
         for lane in range(LANES):
             y[entry, lane] = 0.0
-    for p in range(k):
+    for p in range(0, k, 2):
+        q, other = min(p + 1, k - 1), 1.0 if p + 1 < k else 0.0
         entry = 0
         for i in range(k):
             for lane in range(LANES):
-                scratch[lane] = values[p, lane] * v[p, i, lane]
+                scratch[0, lane] = values[p, lane] * v[p, i, lane]
+                scratch[1, lane] = other * values[q, lane] * v[q, i, lane]
             for j in range(i, k):
                 for lane in range(LANES):
-                    y[entry, lane] += scratch[lane] * v[p, j, lane]
+                    y[entry, lane] += scratch[0, lane] * v[p, j, lane] + scratch[1, lane] * v[q, j, lane]
                 entry += 1
+
+
+@inlined
+def _excess(d: Array, logs: Array, p: int, q: int, out: Array) -> None:
+    """t coth t - 1 for t = (log d_p - log d_q)/2, of which ratio = tanh t is rational in d."""
+    for lane in range(LANES):
+        ratio = (d[p, lane] - d[q, lane]) / (d[p, lane] + d[q, lane])
+        square, t = ratio * ratio, 0.5 * (logs[p, lane] - logs[q, lane])
+        usable = square > 1e-6
+        quotient = t / (ratio if usable else 1.0) - 1.0
+        out[lane] = quotient if usable else square * (1.0 / 3.0 + 0.2 * square)
+
+
+@inlined
+def _plane(v: Array, p: int, q: int, out: Array) -> None:
+    """vecd of the unit matrix (v_p v_qᵀ + v_q v_pᵀ)/sqrt2: the diagonal, then sqrt2·strict upper triangle."""
+    k, entry = v.shape[0], v.shape[0]
+    for i in range(k):
+        for lane in range(LANES):
+            out[i, lane] = SQRT2 * v[p, i, lane] * v[q, i, lane]
+        for j in range(i + 1, k):
+            for lane in range(LANES):
+                out[entry, lane] = v[p, i, lane] * v[q, j, lane] + v[p, j, lane] * v[q, i, lane]
+            entry += 1
+
+
+@helper
+def _add_hessian(d: Array, logs: Array, v: Array, scratch: Array, plane: Array, lanes_hessian: Array) -> None:
+    """Add sum over p < q of (t coth t - 1) e eᵀ, e = `_plane`: the Hessian of rho²/2 at the identity, minus 1.
+
+    The upper triangle, row by row (Pennec 2019, section 4.2, which has it in the eigenbasis).
+    """
+    k, entries = v.shape[0], plane.shape[0] - 1
+    for p in range(k - 1):
+        for q in range(p + 1, k):
+            _excess(d, logs, p, q, plane[entries])
+            _plane(v, p, q, plane)
+            position = 0
+            for e in range(entries):
+                for lane in range(LANES):
+                    scratch[0, lane] = plane[entries, lane] * plane[e, lane]
+                for f in range(e, entries):
+                    for lane in range(LANES):
+                        lanes_hessian[position, lane] += scratch[0, lane] * plane[f, lane]
+                    position += 1
 
 
 @helper
@@ -234,42 +299,40 @@ def _store(d: Array, v: Array, first: int, live: int, values: Array, vectors: Ar
 _vector, _matrix, _stack = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
 
-@njit(void(_records, _factor, boolean, _vector, _matrix, _vector, _matrix, _stack), **options)
+@njit(void(_records, _factor, boolean, _vector, _matrix, _vector, _vector, _matrix, _stack), **options)
 def spectra(
-    x: Array, w: Array, whiten: bool, total: Array, uppers: Array, stats: Array, values: Array, vectors: Array
-) -> None:
+    x: Array, w: Array, whiten: bool,
+    total: Array, uppers: Array, hessian: Array, stats: Array, values: Array, vectors: Array,
+) -> None:  # fmt: skip
     """Diagonalise y_i = w x_i wᵀ for all records, w lower triangular (taken as the identity if not `whiten`).
 
     One kernel, so that it is compiled once, for two uses; what is not wanted is passed as an empty array.
     `values` (in no order) and `vectors` (columns) receive the eigenvalues and eigenvectors; `total` the sum of
-    log(y_i), as upper triangle row by row, and `uppers` those of all log(y_i); `stats` [smallest eigenvalue,
-    sum of growth / smallest eigenvalue, sum of squared norms, asymmetry beyond the tolerance], see
-    `riemdp.kernels.spectral.LogSum`.
+    log(y_i), as upper triangle row by row, and `uppers` those of all log(y_i); `hessian` the sum of
+    `_add_hessian`; `stats` [smallest eigenvalue, sum of growth / smallest eigenvalue, sum of squared norms,
+    asymmetry beyond the tolerance], see `riemdp.kernels.spectral.LogSum`.
     """
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
-    scratch, growth, bits = np.empty(LANES), np.empty(LANES), np.empty(LANES, np.int64)
-    roots = np.empty((k, 2, LANES))
+    scratch, growth, bits = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES, np.int64)
+    rows, reach = np.empty((k, 2, LANES)), np.zeros(k)
     logs, y = np.empty((k, LANES)), np.empty((entries, LANES))
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
+    plane, lanes_hessian = np.empty((entries + 1, LANES)), np.zeros((hessian.shape[0], LANES))
     for lane in range(LANES):
         facts[SMALLEST, lane] = np.inf
-    size = np.empty((k, k))
     for i in range(k):
         for j in range(k):
-            size[i, j] = abs(w[i, j])
+            reach[j] += abs(w[i, j])
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
-        if k <= LARGEST_JACOBI or not whiten:
-            _quick_growth(w, a, roots, whiten, growth)
-        else:
-            _magnitudes(a, v)  # v is free until the eigenvectors come
-            _whiten(size, v, t)
-            _growth(v, growth)
         if whiten:
+            _growth(w, reach, a, rows, growth)
             _whiten(w, a, t)
+        else:
+            _trace(a, growth)
         _scale_down(a, scale)
         if k <= LARGEST_JACOBI:
             by_jacobi(a, v, d)
@@ -287,6 +350,8 @@ def spectra(
             for entry in range(entries):
                 for lane in range(LANES):
                     lanes_total[entry, lane] += y[entry, lane]
+            if hessian.shape[0] > 0:
+                _add_hessian(d, logs, v, scratch, plane, lanes_hessian)
             if uppers.shape[0] > 0:
                 for lane in range(live):
                     for entry in range(entries):
@@ -296,17 +361,67 @@ def spectra(
         stats[1] += facts[CONDITIONING, lane]
         stats[2] += facts[SQUARES, lane]
     stats[3] = max(stats[3], largest(asymmetry, 0))
-    for entry in range(entries):
+    _add_lanes(lanes_total, total)
+    _add_lanes(lanes_hessian, hessian)
+
+
+@inlined
+def _add_upper(sign: float, a: Array, live: int, out: Array) -> None:
+    """Add the upper triangles (times the sign) of the live lanes to the rows of `out`."""
+    entry = 0
+    for i in range(a.shape[0]):
+        for j in range(i, a.shape[0]):
+            for lane in range(live):
+                out[entry, lane] += sign * a[i, j, lane]
+            entry += 1
+
+
+@inlined
+def _eliminate(a: Array, p: int, column: Array, state: Array) -> None:
+    """One step of Gauss and Jordan on the upper triangle: after all of them `a` holds minus its inverse."""
+    k = a.shape[0]
+    for lane in range(LANES):
+        state[0, lane] = 1.0 / a[p, p, lane]
+    for i in range(k):
         for lane in range(LANES):
-            total[entry] += lanes_total[entry, lane]
+            column[i, lane] = a[min(i, p), max(i, p), lane]
+    for i in range(k):
+        for lane in range(LANES):
+            state[1, lane] = column[i, lane] * state[0, lane]
+        for j in range(i, k):
+            for lane in range(LANES):
+                a[i, j, lane] -= state[1, lane] * column[j, lane]
+        for lane in range(LANES):
+            a[min(i, p), max(i, p), lane] = state[1, lane]
+    for lane in range(LANES):
+        a[p, p, lane] = -state[0, lane]
+
+
+@njit(void(_records, _vector, _vector), **options)
+def sum_inverses(x: Array, total: Array, inverses: Array) -> None:
+    """Add up positive definite matrices, and their inverses, as upper triangles row by row."""
+    n, k, entries = x.shape[0], x.shape[1], total.shape[0]
+    a, column, state, unused = np.empty((k, k, LANES)), np.empty((k, LANES)), np.empty((2, LANES)), np.zeros((1, LANES))
+    lanes_total, lanes_inverses = np.zeros((entries, LANES)), np.zeros((entries, LANES))
+    for first in range(0, n, LANES):
+        live = min(LANES, n - first)
+        _gather(x, first, live, a, unused)
+        _add_upper(1.0, a, live, lanes_total)
+        for p in range(k):
+            _eliminate(a, p, column, state)
+        _add_upper(-1.0, a, live, lanes_inverses)
+    _add_lanes(lanes_total, total)
+    _add_lanes(lanes_inverses, inverses)
 
 
 def eigh(x: Array, values: Array, vectors: Array) -> None:
     """Eigenvalues (in no order) and eigenvectors (columns) of symmetric matrices."""
-    none = np.empty((0, 0))
-    spectra(x, np.eye(x.shape[1]), False, np.empty(0), none, np.zeros(4), values, vectors)
+    nothing = np.empty(0)
+    spectra(x, np.eye(x.shape[1]), False, nothing, np.empty((0, 0)), nothing, np.zeros(4), values, vectors)
 
 
-def sum_logs(x: Array, w: Array, whiten: bool, total: Array, uppers: Array, stats: Array) -> None:
-    """The sum of the logarithms of w x_i wᵀ and, if there is room for them, their upper triangles."""
-    spectra(x, w, whiten, total, uppers, stats, np.empty((0, 0)), np.empty((0, 0, 0)))
+def sum_logs(
+    x: Array, w: Array, whiten: bool, total: Array, uppers: Array, hessian: Array, stats: Array
+) -> None:
+    """The sum of the logarithms of w x_i wᵀ and, if there is room for them, their upper triangles and Hessians."""
+    spectra(x, w, whiten, total, uppers, hessian, stats, np.empty((0, 0)), np.empty((0, 0, 0)))

@@ -16,7 +16,7 @@ from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, 
 MAX_ITERATIONS = 60
 ROUNDOFF = 2.0**-53
 # Rows of the state.
-COSINE, SINE, G, S, C, P, SPLIT, CORNER = range(8)
+COSINE, SINE, NEXT_COSINE, NEXT_SINE, G, S, C, P, SPLIT, CORNER = range(10)
 
 
 @inlined
@@ -50,9 +50,10 @@ def _reflect(a: Array, j: int, u: Array, w: Array, beta: Array, dot: Array) -> N
     for i in range(j + 1, k):
         for m in range(i + 1, k):
             for lane in range(LANES):
-                w[i, lane] += a[i, m, lane] * u[m, lane]
-            for lane in range(LANES):
-                w[m, lane] += a[i, m, lane] * u[i, lane]
+                entry = a[i, m, lane]
+                upper, lower = w[i, lane] + entry * u[m, lane], w[m, lane] + entry * u[i, lane]
+                w[i, lane] = upper
+                w[m, lane] = lower
     for lane in range(LANES):
         dot[lane] = 0.0
     for i in range(j + 1, k):
@@ -138,8 +139,8 @@ def _shift(d: Array, e: Array, l: int, state: Array) -> None:
 
 
 @inlined
-def _chase(d: Array, e: Array, i: int, state: Array) -> None:
-    """The plane rotation of rows i, i + 1 (cosine and sine in the state) in the lanes below their split.
+def _chase(d: Array, e: Array, i: int, state: Array, row: int) -> None:
+    """The plane rotation of rows i, i + 1 (cosine and sine in two rows of the state) in the lanes below their split.
 
     All branches are selections, so that the loop vectorises. A chase that meets a zero ends there (SPLIT = -1).
     """
@@ -164,25 +165,42 @@ def _chase(d: Array, e: Array, i: int, state: Array) -> None:
         state[G, lane] = rest if live else g
         state[S, lane] = sine if live else s
         state[C, lane] = cosine if live else c
-        state[COSINE, lane] = cosine if live else 1.0
-        state[SINE, lane] = sine if live else 0.0
+        state[row, lane] = cosine if live else 1.0
+        state[row + 1, lane] = sine if live else 0.0
         state[SPLIT, lane] = ended if live else end
+
+
+@inlined
+def _rotate_twice(v: Array, i: int, state: Array) -> None:
+    """The rotations of rows i, i + 1 and then of rows i - 1, i, with one trip through memory."""
+    for m in range(v.shape[1]):
+        for lane in range(LANES):
+            x, y, z = v[i - 1, m, lane], v[i, m, lane], v[i + 1, m, lane]
+            c, s, c_next, s_next = state[0, lane], state[1, lane], state[2, lane], state[3, lane]
+            middle = c * y - s * z
+            v[i + 1, m, lane] = s * y + c * z
+            v[i, m, lane] = s_next * x + c_next * middle
+            v[i - 1, m, lane] = c_next * x - s_next * middle
 
 
 @helper
 def implicit_ql(d: Array, e: Array, v: Array) -> None:
     """Eigenvalues of the tridiagonal matrix in d; the rows of `v` turn into eigenvectors."""
-    k, state = d.shape[0], np.empty((8, LANES))
+    k, state = d.shape[0], np.empty((10, LANES))
     for l in range(k - 1):
         for _ in range(MAX_ITERATIONS):
             last = _find_split(d, e, l, state)
             if last == l:
                 break
             _shift(d, e, l, state)
-            for i in range(last - 1, l - 1, -1):
-                _chase(d, e, i, state)
+            for i in range(last - 1, l, -2):
+                _chase(d, e, i, state, COSINE)
+                _chase(d, e, i - 1, state, NEXT_COSINE)
+                _rotate_twice(v, i, state)
+            if (last - l) % 2 == 1:
+                _chase(d, e, l, state, COSINE)
                 for m in range(k):
-                    rotate(v, i, m, i + 1, m, state)
+                    rotate(v, l, m, l + 1, m, state)
             for lane in range(LANES):
                 moved, here, off = state[SPLIT, lane] > l, d[l, lane], e[l, lane]
                 d[l, lane] = here - state[P, lane] if moved else here

@@ -7,15 +7,21 @@ with the checks of what the user passed. Primitives trust their input and are ba
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.errors import ConvergenceError, InputError
+from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
+from riemdp.manifolds.scalars import norm, t_cot
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Array = NDArray[Any]
 
@@ -26,6 +32,8 @@ TANGENT_TOL = 1e-6
 TANGENT_FLOOR = 1e-300
 # Rows handled at a time: a block stays in the processor's cache, and is worth a thread.
 ROWS = 16_384
+# Released entries beyond this are pulled back to it, so that their squares stay finite.
+FARTHEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,59 @@ class Space(ABC):
     def _log_density(self, coords: Array) -> Array:
         """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
 
+    # --- the volume of spheres around a point (docs/proofs/riemannian_laws.md) -----------------------------
+
+    @property
+    def _longest(self) -> float:
+        """Beyond this length, not rounded down, exp is not one to one: such tangent vectors count for nothing."""
+        return MARGIN * self.injectivity_radius
+
+    @property
+    def _growth_rate(self) -> float:
+        """c: the volume of balls grows like exp(c t), up to powers of t, or at most so fast."""
+        return (self.dim - 1) * math.sqrt(max(-self.curvature_bounds[0], 0.0))
+
+    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
+        """log(t^(d-1) J(v)) up to a constant, and its derivative, if J depends on t = |v| alone; else None.
+
+        It is concave. `m` offers log, sin, ... for whatever t is: numpy, or its like for balls.
+        """
+        return ((self.dim - 1) * m.log(t), (self.dim - 1) / t) if self.is_flat else None
+
+    def _growth(self, t: float) -> Growth:
+        """A bound of log J(v) for every v, sharp or nearly so where |v| = t, which may be infinite."""
+        return comparison_growth(self.dim - 1, self.curvature_bounds[0], t)
+
+    # --- the same in ball arithmetic, for releases (docs/proofs/rounded_point.md) ---------------------------
+
+    @abstractmethod
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """Entries of exp, in some orthonormal basis, at the exact point that the array `base` stands for.
+
+        They are those of an array of shape `_ambient_shape`, row by row, and enclose the same real numbers
+        whatever the precision.
+        """
+
+    @abstractmethod
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        """log J(v), with -inf where exp is not one to one and NaN while the balls do not tell which."""
+
+    @abstractmethod
+    def _from_ambient(self, ambient: Array) -> Array:
+        """A point close to these entries, whatever the finite floats are."""
+
+    @abstractmethod
+    def _ambient_step(self, length: float, reach: float) -> float:
+        """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
+
+        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
+        """
+
+    @property
+    def _ambient_shape(self) -> tuple[int, ...]:
+        """Shape of the entries that a release rounds."""
+        return self.point_shape
+
     @abstractmethod
     def _contains(self, points: Array) -> Array:
         """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
@@ -146,6 +207,28 @@ class Space(ABC):
     def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
         """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
+
+    def _point_rounding(self, radius: float) -> float:  # noqa: ARG002
+        """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""
+        return 0.0
+
+    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+        """‖grad F(x)‖ at every candidate x, F(x) = 1/(2n) sum rho(x, x_i)²; n numbers per candidate are held."""
+        if self.is_flat:
+            return self._dist(self._mean_closed_form(points).point, candidates)
+        return norm(self._log(points[None], candidates[:, None]).mean(axis=1))
+
+    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """Lower bounds at `times`, which never rise, on the Hessian of F along unit-speed geodesics from `centre`.
+
+        They hold where no record is farther than `farthest`, and no geodesic to one meets the cut locus
+        (docs/proofs/kng.md, section 2): 1 in no positive curvature, else the mean of a(rho_i + s), a(y) = y cot y.
+        """
+        k_max = self.curvature_bounds[1]
+        if k_max <= 0:
+            return np.ones_like(times)
+        rho = np.minimum(self._dist(points, centre) + times[:, None], farthest)
+        return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
     # --- what users call --------------------------------------------------------------------------------
 
@@ -343,6 +426,36 @@ def _which(good: Array, name: str) -> str:
         return name
     index = np.unravel_index(int(np.argmin(good)), good.shape)
     return f"{name}[{', '.join(map(str, index))}]"
+
+
+def ball_dot(a: list[Any], b: list[Any]) -> Any:
+    """Sum of conj(a_i) b_i, of real (arb) or complex (acb) balls; real ones have no `conjugate`."""
+    return sum((x.conjugate() if hasattr(x, "conjugate") else x) * y for x, y in zip(a, b, strict=True))
+
+
+def ball_norm(v: list[Any]) -> arb:
+    """Euclidean norm."""
+    square: arb = ball_dot(v, v).real
+    return square.sqrt()
+
+
+def ball_sinhc(t: arb) -> arb:
+    """sinh(t) / t = sinc(it)."""
+    from flint import acb
+
+    return acb(0, t).sinc().real
+
+
+def complement(coords: list[Any], normal: list[Any], pivot: int) -> list[Any]:
+    """Isometry of R^{m-1} (C^{m-1}) onto the vectors orthogonal to the unit vector n in R^m (C^m), with n_pivot != 0.
+
+    It puts a 0 at the pivot p and applies the Householder reflection with n + (n_p/|n_p|) e_p, which takes n to
+    a multiple of e_p.
+    """
+    size, others = abs(normal[pivot]), normal[:pivot] + normal[pivot + 1 :]
+    along = ball_dot(others, coords)
+    body = [c - n * (along / (1 + size)) for c, n in zip(coords, others, strict=True)]
+    return [*body[:pivot], -normal[pivot] / size * along, *body[pivot:]]
 
 
 def random_generator(rng: Any) -> np.random.Generator:

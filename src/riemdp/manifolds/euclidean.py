@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, FlatMean, Space, whole_number
 from riemdp.manifolds.scalars import norm
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,20 @@ class Euclidean(Space):
 
     def _log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        return [c + x for c, x in zip(coords, base.tolist(), strict=True)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
+        from flint import arb
+
+        return arb(0)
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        return ambient
+
+    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+        return length
 
     def _contains(self, points: Array) -> Array:
         return np.ones(points.shape[:-1], dtype=bool)

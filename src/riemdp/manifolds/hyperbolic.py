@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from riemdp.errors import InputError
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import (
+    FARTHEST,
     MEMBERSHIP_TOL,
     ROWS,
     TANGENT_FLOOR,
@@ -18,11 +19,17 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
+    ball_dot,
+    ball_norm,
+    ball_sinhc,
     finite_number,
     whole_number,
 )
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,35 @@ class Hyperbolic(Space):
     def _log_density(self, coords: Array) -> Array:
         return np.asarray((self.d - 1) * log_sinhc(norm(coords) / self.radius))
 
+    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+        """(d - 1) log sinh(t/R), where sinh x = exp(x) (1 - exp(-2x))/2."""
+        x, shrink = t / self.radius, -m.expm1(-2 * t / self.radius)
+        return (self.d - 1) * (x + m.log(shrink)), (self.d - 1) * (2 - shrink) / shrink / self.radius
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """q = exp at the origin, boosted to p: T = T_p T_q + p·q, x = q + (T_q + p·q/(1 + T_p)) p (R = 1)."""
+        from flint import arb
+
+        stretch = ball_sinhc(ball_norm(coords) / self.radius) / self.radius
+        q, p = [c * stretch for c in coords], [arb(x) / self.radius for x in base[1:].tolist()]
+        time_q, time_p = ((1 + ball_dot(x, x)).sqrt() for x in (q, p))
+        product = ball_dot(p, q)
+        along = time_q + product / (1 + time_p)
+        space_part = [y + along * x for x, y in zip(p, q, strict=True)]
+        return [x * self.radius for x in (time_p * time_q + product, *space_part)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        return (self.d - 1) * ball_sinhc(ball_norm(coords) / self.radius).log()
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        """The time is recomputed from the space part."""
+        size = float(np.abs(ambient[1:]).max()) / FARTHEST
+        return self._project(ambient * min(1.0, self.radius / (size or self.radius)))
+
+    def _ambient_step(self, length: float, reach: float) -> float:
+        """As a graph over the space part the metric is |dx|² - dT² <= |dx|²: no point moves farther than x."""
+        return length if reach < self.radius * math.log(FARTHEST) else 0.0
+
     def _contains(self, points: Array) -> Array:
         time = self._lift(points[..., 1:] / self.radius)[..., 0]
         return np.asarray(np.abs(points[..., 0] / time - 1) <= MEMBERSHIP_TOL)
@@ -151,6 +187,28 @@ class Hyperbolic(Space):
     def _rounding_limit(self, radius: float, n: int) -> float:
         worst = self._log_error(2 * np.cosh(radius / self.radius))
         return rounding(float(worst), 2 * radius, n)
+
+    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """1 plus the least eigenvalue of the mean of b(rho_i + s) (|w|² - w wᵀ), w = sinh(rho_i) u_i: see Sphere.
+
+        Here b(y) = (y coth y - 1)/sinh² y decreases.
+        """
+        logs = self._log(points, centre) / self.radius
+        rho = norm(logs)
+        sines = logs * sinhc(rho)[:, None]
+
+        def floor(s: float) -> float:
+            spread = (sines.T * _bend(np.minimum(rho + s / self.radius, farthest / self.radius))) @ sines
+            return float(1 + np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[0] / len(points))
+
+        return np.array([floor(s) for s in times])
+
+
+def _bend(t: Array) -> Array:
+    """(t coth t - 1) / sinh² t, and 0 where it is too small to count."""
+    usual = (t > 1e-4) & (t < 300)
+    safe = np.where(usual, t, 1.0)
+    return np.where(usual, (t_coth(safe) - 1) / np.sinh(safe) ** 2, np.where(t < 1, 1 / 3, 0.0))
 
 
 def _time(space_part: Array) -> Array:

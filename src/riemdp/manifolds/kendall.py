@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,10 +19,16 @@ from riemdp.manifolds.base import (
     _array,
     _check_shape,
     _real,
+    ball_dot,
+    ball_norm,
+    complement,
     whole_number,
 )
 from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
 from riemdp.manifolds.scalars import norm, sinc
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,40 @@ class KendallShapes(Space):
         safe = np.where(inside, t, 1.0)
         return np.where(inside, np.log(sinc(2 * safe)) + (2 * self.k - 6) * np.log(sinc(safe)), -np.inf)
 
+    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+        """(2k - 5) log sin t + log cos t."""
+        power, sine, cosine = 2 * self.k - 5, m.sin(t), m.cos(t)
+        return power * m.log(sine) + m.log(cosine), power * (cosine / sine) - sine / cosine
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """The base is centred and normalised exactly; the result is turned so that <origin, w> > 0."""
+        from flint import acb
+
+        z, angle = _ideal_preshape(base), ball_norm(coords)
+        ahead = _ideal_horizontal([acb(*pair) for pair in zip(coords[::2], coords[1::2], strict=True)], z, base)
+        cosine, stretch = angle.cos(), angle.sinc()
+        w = [cosine * x + stretch * v for x, v in zip(z, ahead, strict=True)]
+        product = ball_dot(w, self._read(self.origin, "origin").tolist())
+        turn = product / abs(product)
+        return [part for x in w for part in ((x * turn).real, (x * turn).imag)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        from flint import arb
+
+        t, half_pi = ball_norm(coords), arb.pi() / 2
+        if t < half_pi:
+            return (2 * t).sinc().log() + (2 * self.k - 6) * t.sinc().log()
+        return arb.neg_inf() if t >= half_pi else arb.nan()
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        origin = self._read(self.origin, "origin")
+        z = self._project(self._read(ambient / (np.abs(ambient).max() or 1.0), "ambient"))
+        return z if np.isfinite(z).all() else origin
+
+    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+        """As on the unit sphere: centring moves nothing farther, nor does forgetting the phase."""
+        return min(length, 1.0) / 2
+
     def _contains(self, points: Array) -> Array:
         return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
 
@@ -158,10 +198,9 @@ class KendallShapes(Space):
             phase, cosine = _phase(points[i:j] @ x.conj())
             angles = Angles.of(cosine)
             twice = Angles.of(2 * cosine**2 - 1)
-            bend = angles.per_sine_square(1 - angles.across, 1 / 3)
             turn = angles.per_sine_square(twice.across - angles.across, -1.0)
             facts = np.array([angles.across.sum(), twice.across.sum(), twice.stretch.sum()])
-            weights = np.stack([bend, turn, phase.real, phase.imag, angles.angle])
+            weights = np.stack([angles.bend, turn, phase.real, phase.imag, angles.angle])
             return points[i:j].T @ (angles.stretch * phase.conj()), facts, weights
 
         total, (across, turned, stretch), (bend, turn, real, imaginary, angle) = add_blocks(block, n)
@@ -186,6 +225,34 @@ class KendallShapes(Space):
         stretch = 1 / max(float(sinc(np.asarray(4 * radius))), 1e-3)
         return rounding((32 + 8 * self.k) * stretch, 2 * radius, n)
 
+    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+        phase, cosine = _phase(candidates.conj() @ points.T)
+        pull = (Angles.of(cosine).stretch * phase.conj()) @ points
+        along = (candidates.conj() * pull).sum(axis=-1, keepdims=True)
+        return norm(pull - along * candidates) / len(points)
+
+    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """1 minus the largest eigenvalue of the mean of b(y) (|w|² - w wᵀ - w' w'ᵀ) + 4 b(2y) cos²(rho_i) w' w'ᵀ.
+
+        w = sin(rho_i) u_i with u_i towards x_i, w' = i w, y = rho_i + s and b as on the sphere. Both parts of
+        what a record's Hessian falls short of 1, across its complex line and along i u, are b times a constant
+        of the geodesic (docs/proofs/kng.md, section 4).
+        """
+        logs = self._log(points, centre)
+        rho = norm(logs)
+        sines = logs * sinc(rho)[:, None]
+        turned = np.ascontiguousarray(1j * sines.view(np.complex128)).view(np.float64)
+
+        def floor(s: float) -> float:
+            reach = np.minimum(rho + s, farthest)
+            once, twice = (Angles.of(np.cos(y)).bend for y in (reach, 2 * reach))
+            line = 4 * twice * np.cos(rho) ** 2 - once
+            spread = (turned.T * line) @ turned - (sines.T * once) @ sines
+            total = once @ (sines**2).sum(axis=1)
+            return float(1 - (total + np.linalg.eigvalsh(spread)[-1]) / len(points))
+
+        return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
+
 
 def _align(points: Array, base: Array) -> tuple[Array, Array]:
     """The points rotated onto the base, and the cosine of their distance."""
@@ -197,6 +264,25 @@ def _align(points: Array, base: Array) -> tuple[Array, Array]:
 def _phase(z: Array) -> tuple[Array, Array]:
     size = np.abs(z)
     return np.where(size > 0, z / np.where(size > 0, size, 1.0), 1.0), size
+
+
+def _ideal_preshape(base: Array) -> list[Any]:
+    from flint import acb
+
+    raw = [acb(z) for z in base.tolist()]
+    centre = sum(raw, start=acb(0)) / len(raw)
+    centred = [z - centre for z in raw]
+    size = ball_norm(centred)
+    return [z / size for z in centred]
+
+
+def _ideal_horizontal(coords: list[Any], z: list[Any], base: Array) -> list[Any]:
+    """Isometry of C^{k-2} onto the vectors orthogonal to z and to (1, ..., 1), by way of C^{k-1} (`_drop_centre`)."""
+    from flint import arb
+
+    root, pivot = arb(len(z)).sqrt(), int(np.abs(_drop_centre(base)).argmax())
+    dropped = [x - z[0] / (root + 1) for x in z[1:]]
+    return complement(complement(coords, dropped, pivot), [1 / root] * len(z), 0)
 
 
 def _drop_centre(v: Array) -> Array:

@@ -41,6 +41,11 @@ class Angles:
         """angle cot(angle): the Hessian of rho²/2 across the geodesic."""
         return self.stretch * self.cosine
 
+    @property
+    def bend(self) -> Array:
+        """(1 - angle cot(angle)) / sine²: how much of the Hessian is lost per square sine off the geodesic."""
+        return self.per_sine_square(1 - self.across, 1 / 3)
+
     def per_sine_square(self, excess: Array, limit: float) -> Array:
         """excess / sine², for an excess that vanishes like limit·angle²."""
         small = self.sine_square < 1e-8

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array, Space, check_batches
+from riemdp.manifolds.growth import Growth, product_growth
+from riemdp.manifolds.scalars import norm
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True, init=False)
@@ -120,6 +126,49 @@ class Product(Space):
     def _log_density(self, coords: Array) -> Array:
         return np.asarray(sum(self._per_factor("_log_density", self._split_coords(coords))))
 
+    @property
+    def _longest(self) -> float:
+        return math.hypot(*(factor._longest for factor in self.factors))
+
+    @property
+    def _growth_rate(self) -> float:
+        return math.hypot(*(factor._growth_rate for factor in self.factors))
+
+    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
+        return self.factors[0]._log_area(t, m) if len(self.factors) == 1 else super()._log_area(t, m)
+
+    def _growth(self, t: float) -> Growth:
+        """Each factor's own, at its share of the length in a typical direction."""
+        return product_growth(factor._growth(t * math.sqrt(factor.dim / self.dim)) for factor in self.factors)
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        parts = zip(self.factors, self._split_balls(coords), self._inner(base), strict=True)
+        return [entry for factor, c, p in parts for entry in factor._ideal_exp(c, p)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        from flint import arb
+
+        parts = zip(self.factors, self._split_balls(coords), strict=True)
+        return sum((factor._ideal_log_density(c) for factor, c in parts), start=arb(0))
+
+    def _split_balls(self, coords: list[arb]) -> list[list[arb]]:
+        rest = iter(coords)
+        return [list(islice(rest, factor.dim)) for factor in self.factors]
+
+    @property
+    def _ambient_shape(self) -> tuple[int, ...]:
+        return (sum(math.prod(factor._ambient_shape) for factor in self.factors),)
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        shapes = [factor._ambient_shape for factor in self.factors]
+        flat = np.split(ambient, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+        parts = [part.reshape(shape) for part, shape in zip(flat, shapes, strict=True)]
+        return self._assemble(self._per_factor("_from_ambient", parts))
+
+    def _ambient_step(self, length: float, reach: float) -> float:
+        share = length / math.sqrt(len(self.factors))
+        return min(factor._ambient_step(share, reach) for factor in self.factors)
+
     def _contains(self, points: Array) -> Array:
         return np.asarray(np.logical_and.reduce(self._per_factor("_contains", self._inner(points))))
 
@@ -150,6 +199,18 @@ class Product(Space):
         curved = [factor for factor in self.factors if not factor.is_flat]
         worst = max((factor._rounding_limit(radius, n) for factor in curved), default=0.0)
         return math.sqrt(len(self.factors)) * worst
+
+    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+        parts = self._per_factor("_gradient_norms", self._inner(points), self._inner(candidates))
+        return norm(np.stack(parts, axis=-1))
+
+    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """The least of the factors': each moves at some speed w_j, sum w_j² = 1, hence no farther than s."""
+        parts = zip(self.factors, self._inner(points), self._inner(centre), strict=True)
+        return np.asarray(np.min([factor._hessian_floor(x, c, times, farthest) for factor, x, c in parts], axis=0))
+
+    def _point_rounding(self, radius: float) -> float:
+        return math.hypot(*(factor._point_rounding(radius) for factor in self.factors))
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         shrink = 1 / math.sqrt(len(self.factors))

@@ -5,20 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, sum_logs, symmetric_part, upper_index
-from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import Array, LocalModel
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
+from riemdp.manifolds.base import FARTHEST, Array, LocalModel, ball_sinhc
+from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
 from riemdp.manifolds.spd import SPD, definite, invvecd, matrix_exp, matrix_log, vecd
 
-# The gradient always comes from all records; samples of them serve the first guess and the Newton step.
-START_SAMPLE = 4096
+if TYPE_CHECKING:
+    from flint import arb
+
+# Up to this size the Hessian of all records costs less than a Newton step from a sample of them.
+LARGEST_HESSIAN = 5
 # Past this size the fourth-order moments would take more room than they are worth.
 LARGEST_MOMENTS = 40
+# Numbers in the records up to which the logs of all of them at several points are held at a time.
+LARGEST_PAIRING = 2**16
 TINY = float(np.finfo(float).tiny)
 
 
@@ -60,12 +69,52 @@ class SPDAffine(SPD):
         i, j = np.triu_indices(self.k, 1)
         return np.asarray(log_sinhc((values[..., i] - values[..., j]) / 2).sum(axis=-1))
 
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """L exp(v) Lᵀ, at the point L Lᵀ of the computed Cholesky factor L of the base."""
+        from flint import arb_mat
+
+        factor = arb_mat(np.linalg.cholesky(base).tolist())
+        return list((factor * arb_mat(self._ideal_matrix(coords)).exp() * factor.transpose()).entries())
+
+    @property
+    def _growth_rate(self) -> float:
+        return affine_rate(self.k)
+
+    def _growth(self, t: float) -> Growth:
+        return affine_growth(self.k, t)
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        from flint import acb_mat, arb
+
+        try:
+            values = [value.real for value in acb_mat(self._ideal_matrix(coords)).eig(multiple=True)]
+        except ValueError:  # the balls are too wide to tell the eigenvalues
+            return arb.nan()
+        return math.prod((ball_sinhc((x - y) / 2) for x, y in combinations(values, 2)), start=arb(1)).log()
+
+    def _ideal_matrix(self, coords: list[arb]) -> list[list[arb]]:
+        """The symmetric matrix with these coordinates: `invvecd`."""
+        from flint import arb
+
+        matrix, root = [[x] * self.k for x in coords[: self.k]], arb(2).sqrt()
+        for (i, j), x in zip(combinations(range(self.k), 2), coords[self.k :], strict=True):
+            matrix[i][j] = matrix[j][i] = x / root
+        return matrix
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        """Eigenvalues that rounding made negative, or zero, are lifted."""
+        largest = float(np.abs(ambient).max()) / FARTHEST
+        return definite(ambient / max(1.0, largest) + TINY * self.origin)
+
+    def _ambient_step(self, length: float, reach: float) -> float:
+        """Eigenvalues are at least e^-reach: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
+        return min(length, 1.0) / 2 * math.exp(-reach)
+
     def _mean_start(self, points: Array) -> Array:
         """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""
-        sample = symmetric_part(_sample(points, START_SAMPLE))
         try:
-            inverses = np.concatenate(map_ranges(lambda i, j: np.linalg.inv(sample[i:j]), len(sample), 256))
-            arithmetic, harmonic = sample.mean(axis=0), np.linalg.inv(symmetric_part(inverses.mean(axis=0)))
+            arithmetic, inverse = mean_and_inverse(points)
+            harmonic = np.linalg.inv(inverse)
             with np.errstate(invalid="ignore"):  # infinite records
                 start = self._exp(self._log(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
         except np.linalg.LinAlgError:
@@ -74,20 +123,26 @@ class SPDAffine(SPD):
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
-        moments = self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
-        sums = sum_logs(points, whitener, moments=moments)
+        exact = self.k <= LARGEST_HESSIAN
+        moments = not exact and self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
+        sums = sum_logs(points, whitener, moments=moments, hessian=exact)
         if not sums.is_valid:
             self._refuse(points)
         # The gradient is exact at the point (wᵀw)⁻¹ that the computed whitener w stands for.
         drift = float(np.linalg.norm(_congruence(whitener, x) - np.eye(self.k)))
         return LocalModel(
             descent=vecd(sums.total / sums.count),
-            step=lambda g: _newton_step(g, sums.moments, *self._spectrum(points, whitener, sums)),
+            step=lambda g: self._step(g, points, whitener, sums),
             convexity=1.0,
             reach=np.inf,
             farthest=0.0,
             rounding=sums.rounding + 2 * drift + self._representation(x),
         )
+
+    def _step(self, g: Array, points: Array, whitener: Array, sums: LogSum) -> Array:
+        if sums.hessian.size:
+            return np.linalg.solve(sums.hessian, g)
+        return _newton_step(g, sums.moments, *self._spectrum(points, whitener, sums))
 
     @property
     def _sample_size(self) -> int:
@@ -103,10 +158,20 @@ class SPDAffine(SPD):
         values, vectors = eigh(_congruence(whitener, _sample(points, self._sample_size)))
         return np.log(values), vectors
 
+    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+        """All pairs at once if there are few records, else one candidate after the other."""
+        if len(points) * self.k**2 < LARGEST_PAIRING:
+            return super()._gradient_norms(points, candidates)
+        whiteners = np.linalg.inv(np.linalg.cholesky(candidates))
+        return np.array([np.linalg.norm(sum_logs(points, w).total) for w in whiteners]) / len(points)
+
     def _rounding_limit(self, radius: float, n: int) -> float:
-        """tr(x), tr(x⁻¹) <= k - 1 + e^r for records and x, and whitened records have eigenvalues above e^-2r."""
+        """‖M 1‖ <= sqrt(k) tr(x⁻¹) tr(x_i), M = |w| |x_i| |w|ᵀ; both traces are at most k - 1 + e^r.
+
+        Whitened records have eigenvalues above e^-2r.
+        """
         r = min(radius, 100.0)
-        conditioning = (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
+        conditioning = math.sqrt(self.k) * (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
         return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
 
     def _representation(self, x: Array) -> float:
@@ -146,8 +211,14 @@ def _newton_step(g: Array, moments: Array, logs: Array, vectors: Array) -> Array
 
 def _double_commutator(moments: Array, k: int) -> Callable[[Array], Array]:
     """v -> mean of [y, [y, v]] = mean of y²v + vy² - 2yvy, from the mean products of the entries of y."""
-    index = upper_index(k)
-    products = moments[index[:, :, None, None], index]  # (i, j, l, m): mean of y_ij y_lm
-    square = np.einsum("ijjm->im", products)
-    middle = np.ascontiguousarray(products.transpose(0, 3, 1, 2)).reshape(k * k, k * k)
+    middle = moments.reshape(-1)[_products(k)]
+    square = middle.reshape(k, k, k, k).trace(axis1=2, axis2=3)
     return lambda v: square @ v + v @ square - 2 * (middle @ v.reshape(-1)).reshape(k, k)
+
+
+@cache
+def _products(k: int) -> NDArray[np.int64]:
+    """(k², k²): where the moments have the mean of y_ij y_lm for row (i, m) and column (j, l)."""
+    index = upper_index(k)
+    position = index[:, None, :, None] * (k * (k + 1) // 2) + index.T[None, :, None, :]
+    return position.reshape(k * k, k * k)

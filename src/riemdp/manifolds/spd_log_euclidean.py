@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import eigh, symmetric_part
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
 from riemdp.manifolds.base import (
+    FARTHEST,
     Array,
     _real,
     check_batches,
@@ -18,7 +20,10 @@ from riemdp.manifolds.base import (
     random_generator,
     whole_number,
 )
-from riemdp.manifolds.spd import SPD, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,35 @@ class SPDLogEuclidean(SPD):
         values, vectors_of_base = eigh(base)
         return _sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
 
+    def _point_rounding(self, radius: float) -> float:
+        """The condition number of a matrix within the radius of the identity is at most exp(sqrt(2) r)."""
+        return 4 * (self.k + 1) * UNIT_ROUNDOFF * math.exp(min(SQRT2 * radius, 700.0))
+
     def _log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """vecd(log x); the computed logarithm of the base is taken as exact."""
+        return [c + x for c, x in zip(coords, vecd(matrix_log(base)).tolist(), strict=True)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
+        from flint import arb
+
+        return arb(0)
+
+    @property
+    def _ambient_shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        """exp, the logarithm pulled back where an eigenvalue is out of range."""
+        largest = float(np.abs(ambient).max()) or 1.0
+        spectrum = np.linalg.eigvalsh(invvecd(ambient / largest))
+        top = float(np.abs(spectrum).max()) * largest
+        return matrix_exp(invvecd(ambient * min(1.0, math.log(FARTHEST) / (top or 1.0))))
+
+    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+        return length
 
     # --- the vector space ---------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,11 +16,16 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
+    ball_norm,
+    complement,
     finite_number,
     whole_number,
 )
 from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
 from riemdp.manifolds.scalars import norm, sinc, unit
+
+if TYPE_CHECKING:
+    from flint import arb
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,38 @@ class Sphere(Space):
         inside = angle < np.pi
         return np.where(inside, (self.d - 1) * np.log(sinc(np.where(inside, angle, 1.0))), -np.inf)
 
+    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+        """(d - 1) log sin(t/R)."""
+        sine, cosine = m.sin(t / self.radius), m.cos(t / self.radius)
+        if self.d == 1:  # 0, and -inf past pi R
+            return m.log(sine / abs(sine)), 0 * t
+        return (self.d - 1) * m.log(sine), (self.d - 1) * cosine / sine / self.radius
+
+    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        """The base is normalised exactly; R is the float `radius`."""
+        from flint import arb
+
+        raw, pivot = [arb(x) for x in base.tolist()], int(np.abs(base).argmax())
+        size, angle = ball_norm(raw), ball_norm(coords) / self.radius
+        p = [x / size for x in raw]
+        cosine, stretch = self.radius * angle.cos(), angle.sinc()
+        return [cosine * x + stretch * v for x, v in zip(p, complement(coords, p, pivot), strict=True)]
+
+    def _ideal_log_density(self, coords: list[arb]) -> arb:
+        from flint import arb
+
+        angle, pi = ball_norm(coords) / self.radius, arb.pi()
+        if angle < pi:
+            return (self.d - 1) * angle.sinc().log()
+        return arb.neg_inf() if angle >= pi else arb.nan()
+
+    def _from_ambient(self, ambient: Array) -> Array:
+        return self._project(ambient) if ambient.any() else self.origin
+
+    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+        """A change of x R turns a vector of length R by at most arcsin x, below 1.05 x for x <= 1/2."""
+        return min(length, self.radius) / 2
+
     def _contains(self, points: Array) -> Array:
         return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
 
@@ -132,9 +169,8 @@ class Sphere(Space):
 
         def block(i: int, j: int) -> tuple[Array, Array, Array]:
             angles = Angles.of(points[i:j] @ p / self.radius)
-            bend = angles.per_sine_square(1 - angles.across, 1 / 3)
             facts = np.array([angles.across.sum(), angles.stretch.sum()])
-            return points[i:j].T @ angles.stretch, facts, np.stack([bend, angles.angle])
+            return points[i:j].T @ angles.stretch, facts, np.stack([angles.bend, angles.angle])
 
         total, (across, stretch), (bend, angle) = add_blocks(block, n)
         farthest = float(angle.max())
@@ -156,6 +192,30 @@ class Sphere(Space):
     def _rounding_limit(self, radius: float, n: int) -> float:
         stretch = 1 / max(float(sinc(np.asarray(2 * radius / self.radius))), 1e-3)
         return rounding(self.radius * (16 + 4 * self.d) * stretch, 2 * radius, n)
+
+    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+        p, q = candidates / self.radius, points / self.radius
+        pull = Angles.of(p @ q.T).stretch @ q
+        along = (pull * p).sum(axis=-1, keepdims=True)
+        return self.radius * norm(pull - along * p) / len(points)
+
+    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """1 minus the largest eigenvalue of the mean of b(rho_i + s) (|w|² - w wᵀ), w = sin(rho_i) u_i.
+
+        u_i points to x_i. A record's Hessian falls short of 1 by b(rho) sin²(its distance to the great circle), which
+        is constant along the circle; b(y) = (1 - y cot y)/sin² y increases (docs/proofs/kng.md, section 3). Far
+        away, the bound from the curvature alone may be better.
+        """
+        logs = self._log(points, centre) / self.radius
+        rho = norm(logs)
+        sines = logs * sinc(rho)[:, None]
+
+        def floor(s: float) -> float:
+            bend = Angles.of(np.cos(np.minimum(rho + s / self.radius, farthest / self.radius))).bend
+            spread = (sines.T * bend) @ sines
+            return float(1 - np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[-1] / len(points))
+
+        return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
 
 
 def _angle(p: Array, q: Array) -> Array:

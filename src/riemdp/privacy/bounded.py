@@ -123,6 +123,11 @@ class Bounded:
         """Mean of the coordinates at the centre, with a bound on its rounding error."""
         return Euclidean(self.space.dim)._mean_closed_form(self._coords)
 
+    def mean_of(self, per_record: Callable[[Array], Array]) -> Array:
+        """Mean over the records of vectors that each one's coordinates at the centre are mapped to."""
+        vectors = _by_blocks(lambda rows: per_record(self._coords[rows]), self.n)
+        return Euclidean(vectors.shape[1])._mean_closed_form(vectors).point
+
     # --- what the Fréchet solver asks, around the origin (riemdp.statistics.frechet.RecordSums) -------------
 
     def factors(self) -> list[Bounded]:

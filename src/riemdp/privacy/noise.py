@@ -8,17 +8,16 @@ ideal mechanism's output keeps its guarantees (docs/proofs/rounded_once.md; the 
 from __future__ import annotations
 
 import math
-import secrets
 import sys
 from collections.abc import Callable, Iterator
-from itertools import chain, count, islice
-from typing import TYPE_CHECKING, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from riemdp.arithmetic import working_precision
 from riemdp.errors import InputError
+from riemdp.randomness import LazyUniform, normals, replay, round_to_grid
 
 if TYPE_CHECKING:
     from flint import arb
@@ -26,37 +25,6 @@ if TYPE_CHECKING:
     Noise = Callable[[Iterator[arb], int], list[arb]]
 
 Array = npt.NDArray[np.float64]
-T = TypeVar("T")
-
-FIRST_BITS = 128  # digits of each uniform at first, enough but with probability < 2^-80; then twice as many
-
-def decide(attempt: Callable[[int], T | None]) -> T:
-    """Call `attempt` with ever more bits, at twice that precision, until its answer is not None."""
-    bits, answer = FIRST_BITS, None
-    while answer is None:
-        with working_precision(2 * bits):
-            answer = attempt(bits)
-        bits *= 2
-    return answer
-
-
-class LazyUniform:
-    """A uniform real number on [0, 1]: binary digits are drawn on demand and, once drawn, never change."""
-
-    __slots__ = ("_digits", "_known")
-
-    def __init__(self) -> None:
-        self._digits, self._known = 0, 0
-
-    def ball(self, bits: int) -> arb:
-        """A ball around [k, k+1] 2^-b, where the number lies once b >= `bits` digits are known."""
-        from flint import arb
-
-        missing = bits - self._known
-        if missing > 0:
-            self._digits, self._known = self._digits << missing | secrets.randbits(missing), bits
-        return arb((2 * self._digits + 1, -self._known - 1), (1, -self._known - 1))
-
 
 def grid_step(scale: float) -> float:
     """The public grid of a release: the largest power of two at most scale/2^20."""
@@ -69,7 +37,7 @@ def grid_step(scale: float) -> float:
 
 def add_gaussian(values: Array, scale: float, grid: float) -> Array:
     """Ideal Gaussian mechanism, rounded once to the grid: values + scale Z, Z standard normal in R^d."""
-    return _rounded_once(values, scale, grid, _normals)
+    return _rounded_once(values, scale, grid, normals)
 
 
 def add_laplace(values: Array, scale: float, grid: float) -> Array:
@@ -77,37 +45,16 @@ def add_laplace(values: Array, scale: float, grid: float) -> Array:
     return _rounded_once(values, scale, grid, _isotropic_laplace)
 
 
-def _normals(uniforms: Iterator[arb], size: int) -> list[arb]:
-    """Independent standard normals, two from two uniforms (Box and Muller 1958)."""
-    pairs = (_box_muller(next(uniforms), next(uniforms)) for _ in range((size + 1) // 2))
-    return list(chain.from_iterable(pairs))[:size]
-
-
-def _box_muller(u: arb, v: arb) -> tuple[arb, arb]:
-    """sqrt(-2 ln u) (cos 2 pi v, sin 2 pi v)."""
-    length = (-2 * u.log()).sqrt()
-    sine, cosine = (2 * v).sin_cos_pi()
-    return length * cosine, length * sine
-
-
 def _chi_square(uniforms: Iterator[arb], degrees: int) -> arb:
     """Chi-square of 2m degrees: -2 ln(u_1 ... u_m); of 2m + 1: plus the square of a normal."""
     exponentials = -2 * math.prod(islice(uniforms, degrees // 2 - 1), start=next(uniforms)).log()
-    return sum((z * z for z in _normals(uniforms, degrees % 2)), start=exponentials)
+    return sum((z * z for z in normals(uniforms, degrees % 2)), start=exponentials)
 
 
 def _isotropic_laplace(uniforms: Iterator[arb], size: int) -> list[arb]:
     """Density ∝ exp(-|y|), that is R U with R ~ Gamma(d, 1), as sqrt(chi-square of d + 1 degrees) times Z."""
     length = _chi_square(uniforms, size + 1).sqrt()
-    return [length * z for z in _normals(uniforms, size)]
-
-
-def _replay(tape: list[LazyUniform], bits: int) -> Iterator[arb]:
-    """The tape's uniforms from its start, known to `bits` bits; the tape grows as it is read."""
-    for position in count():
-        if position == len(tape):
-            tape.append(LazyUniform())
-        yield tape[position].ball(bits)
+    return [length * z for z in normals(uniforms, size)]
 
 
 def _rounded_once(values: Array, scale: float, grid: float, noise: Noise) -> Array:
@@ -117,21 +64,11 @@ def _rounded_once(values: Array, scale: float, grid: float, noise: Noise) -> Arr
     _check(values, scale, grid)
     coordinates, tape = values.tolist(), list[LazyUniform]()
 
-    def multiples(bits: int) -> list[int] | None:
-        step, ratio = arb(grid), arb(scale) / arb(grid)
-        draws = zip(coordinates, noise(_replay(tape, bits), len(coordinates)), strict=True)
-        floors = [(arb(x) / step + ratio * z + 0.5).floor().unique_fmpz() for x, z in draws]
-        decided = [int(floor) for floor in floors if floor is not None]
-        return decided if len(decided) == len(floors) else None
+    def sums(bits: int) -> list[arb]:
+        draws = noise(replay(tape, bits), len(coordinates))
+        return [arb(x) + arb(scale) * z for x, z in zip(coordinates, draws, strict=True)]
 
-    return _as_floats(decide(multiples), grid)
-
-
-def _as_floats(multiples: list[int], grid: float) -> Array:
-    """k g as the nearest float, itself a multiple of g; past the float range the last multiple inside it."""
-    top, bottom = grid.as_integer_ratio()
-    last = int(sys.float_info.max) * bottom // top
-    return np.array([min(max(k, -last), last) * top / bottom for k in multiples])
+    return round_to_grid(sums, grid)
 
 
 def _check_scale(scale: float) -> None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball, one_point
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.mechanisms import MECHANISMS
-from riemdp.privacy.noise import grid_step
 
 Array = NDArray[Any]
 
@@ -40,6 +38,13 @@ class Plan:
     expected_error: float  # root mean square distance to the true value
 
 
+class Drawn(NamedTuple):
+    """One draw of a mechanism: a point, and the public grid to which it was rounded (None: float64 as it came)."""
+
+    point: Array
+    grid: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private."""
@@ -51,7 +56,7 @@ class Release:
     scale: float
     sensitivity: float
     expected_error: float
-    grid: float
+    grid: float | None  # None: the guarantee supposes idealized numerics
     space: Space
     center: Array
     radius: float
@@ -105,6 +110,8 @@ _NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
 def _check_types(rest: dict[str, Any]) -> None:
     for name, value in rest.items():
         kind = float if name in _NUMBERS else int if name == "n" else str
+        if name == "grid" and value is None:
+            continue
         if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
             raise InputError(f"{name} = {value!r} is not that of a release: pass what Release.save() wrote.")
 
@@ -114,27 +121,25 @@ def _point(value: Any, space: Space, name: str) -> Array:
 
 
 def release(
-    value: Callable[[], Array],
+    value: Callable[[], Any],
+    draw: Callable[[Any], Drawn],
     plan: Plan,
     *,
     ball: Ball,
-    footpoint: Array,
     statistic: str,
     n: int,
     version: str,
     assumptions: tuple[str, ...] = (),
     ledger: Ledger | None = None,
 ) -> Release:
-    """Draw the noise once, after the ledger has durably reserved the guarantee.
+    """Draw once, after the ledger has durably reserved the guarantee.
 
-    `value()` computes the private coordinates at the footpoint, whose sensitivity the plan states; the
-    footpoint is given by its coordinates at the ball's centre. Nothing is read before the reservation.
+    `value()` computes the private value, whose sensitivity the plan states; `draw(value)` is the plan's mechanism
+    at the plan's scale. Nothing is read before the reservation.
     """
-    grid = grid_step(plan.scale)
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
     entry = ledger.reserve(guarantee, f"{statistic} of {n} records, {plan.mechanism}") if ledger else None
-    noisy = MECHANISMS[plan.mechanism].add_noise(value(), plan.scale, grid)
-    point = carry(noisy[None], footpoint, ball)[0]
+    point, grid = draw(value())
     result = Release(
         value=ball.space._write(point, ball.center),
         statistic=statistic,

@@ -1,0 +1,406 @@
+"""Audits: what an adversary who knows every record but one can prove against a mechanism, from its draws.
+
+A guarantee bounds how far P(S | X) and P(S | X') may be apart for every event S and all neighbouring data X, X'. So
+exact confidence bounds on both probabilities of one event bound every parameter of the guarantee from below. The data,
+the event and its threshold are chosen on draws that take no further part: the confidence is that of Clopper and
+Pearson (1934), with no correction for the search. docs/guides/audit.md says what this shows and what it cannot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.kernels.threads import one_blas_thread
+from riemdp.manifolds import Product, Space
+from riemdp.manifolds.base import Array, finite_array, finite_number, whole_number
+from riemdp.mechanisms import MECHANISMS
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
+from riemdp.statistics.mean import _known, _request, simulate
+
+Measure = Callable[[Array, Array], Array]
+Pair = tuple[Array, Array]
+
+CHOOSING = 4  # one draw in four helps to choose the test, the others make it
+LEAST_DRAWS, LARGEST_COORDINATE = 100, 1e100
+BLOCK, PILOT = 2**20, 2**23  # numbers in a block of simulated points; coordinates kept to choose a test
+# Quantiles that are tried as thresholds: fine in the tails, where the likelihood ratio of a Laplace law is largest.
+_TAIL = np.geomspace(1e-4, 0.5, 50)
+LEVELS = np.concatenate([_TAIL, 1 - _TAIL[-2::-1]])
+_CELL = np.geomspace(0.002, 0.5, 10)
+CELLS = np.concatenate([_CELL, 1 - _CELL[-2::-1]])  # quantiles that bound the cells of a learned likelihood ratio
+# Rényi orders that are tried against zCDP, which promises something for each of them.
+ORDERS = 1 + np.geomspace(1e-4, 1e4, 65)
+LARGEST_ORDER = 1e9  # the divergence grows with the order: a lower one gives a lower bound
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Lower bounds on the parameters of a claim; all of them are right with probability `confidence`.
+
+    `lower` has a bound for each parameter of the claim (RDP: at its alpha; ApproxDP: on epsilon at the claimed delta
+    and on delta at the claimed epsilon). `epsilon_lower` is one on the epsilon of differential privacy: with the
+    claimed delta for ApproxDP, else with delta = 0.
+    """
+
+    claimed: Guarantee
+    lower: dict[str, float]
+    epsilon_lower: float
+    confidence: float
+    draws: int  # of each of the two neighbours
+    mechanism: str | None = field(default=None, kw_only=True)
+    neighbours: str | None = field(default=None, kw_only=True)
+    scale: float | None = field(default=None, kw_only=True)
+    sensitivity: float | None = field(default=None, kw_only=True)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is not contradicted."""
+        return all(bound <= self.claimed.parameters[name] for name, bound in self.lower.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"riemdp": "audit", **asdict(self), "claimed": self.claimed.to_dict(), "holds": self.holds}
+
+
+# --- worst-case data ---------------------------------------------------------------------------------------
+
+
+def worst_neighbours(ball: Ball, n: int) -> dict[str, Pair]:
+    """Data sets of n records in the ball, by name, that differ in one record and whose means differ the most.
+
+    rim: all records at exp(r e1), one of which jumps to exp(-r e1). Attains the sensitivity if k_max <= 0, and is
+    where a law that is cut off at the ball's rim has the least room.
+    clusters: at exp(±r e1), one record jumps from exp(r e2) to exp(-r e2), e1 and e2 in a plane of greatest curvature:
+    attains it for n -> infinity if k_max > 0 (docs/proofs/mean_sensitivity.md); otherwise along e1.
+    """
+    whole_number(n, "n", 1)
+    along, across = (ball.radius * np.eye(ball.space.dim)[axis] for axis in _most_curved_plane(ball.space))
+    one_side, both_sides = np.ones(n - 1), (-1.0) ** np.arange(n - 1)
+    both_sides[(n - 1) // 2 * 2 :] = 0.0  # an odd one out goes to the centre
+    return {
+        "rim": _jump(np.outer(one_side, along), along, ball),
+        "clusters": _jump(np.outer(both_sides, along), across, ball),
+    }
+
+
+def _jump(others: Array, end: Array, ball: Ball) -> Pair:
+    """The other records, given by coordinates at the centre, with one more at an end and at the opposite end."""
+    points = (ball.space._exp(np.vstack([others, last]), ball._inner_center) for last in (end, -end))
+    first, second = (ball.space._write(p, ball.center) for p in points)
+    return first, second
+
+
+def _most_curved_plane(space: Space) -> tuple[int, int]:
+    """Coordinate axes that span a plane of curvature k_max > 0; the first axis twice if there is none."""
+    if isinstance(space, Product):
+        curvatures = [f.curvature_bounds[1] if f.dim > 1 else 0.0 for f in space.factors]
+        best = int(np.argmax(curvatures))
+        start = sum(f.dim for f in space.factors[:best])
+        first, second = _most_curved_plane(space.factors[best])
+        return start + first, start + second
+    return (0, 1) if space.dim > 1 and space.curvature_bounds[1] > 0 else (0, 0)
+
+
+# --- what an event of probability >= p under X and <= q under X' proves ------------------------------------
+
+
+def _epsilon(p: Array, q: Array, delta: float = 0.0) -> Array:
+    """log((p - delta)/q)."""
+    return np.asarray(np.log(np.maximum(p - delta, 0.0) / q))
+
+
+def _delta(p: Array, q: Array, epsilon: float) -> Array:
+    """p - e^epsilon q."""
+    return np.asarray(p - np.exp(epsilon) * q)
+
+
+def _mu(p: Array, q: Array) -> Array:
+    """Phi^-1(p) - Phi^-1(q): a test of level q and power p (Dong, Roth, Su 2022, section 2.2)."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(p) - ndtri(q))
+
+
+def _divergence(p: Array, q: Array, order: Array | float) -> Array:
+    """Rényi divergence of a coin p from a coin q: no more than that of the laws (data processing)."""
+    p, order = np.maximum(p, q), np.minimum(order, LARGEST_ORDER)  # 0 where p <= q
+    yes = order * np.log(p / q) + np.log(q)
+    no = order * (np.log1p(-p) - np.log1p(-q)) + np.log1p(-q)
+    certain = np.logaddexp(yes, no) - 2.0**-46  # rounding, which orders close to 1 would magnify
+    return np.asarray(np.where(p > q, certain / (order - 1), 0.0))
+
+
+def _rho(p: Array, q: Array) -> Array:
+    """The largest divergence over its order."""
+    return np.asarray((_divergence(p[..., None], q[..., None], ORDERS) / ORDERS).max(axis=-1))
+
+
+def _measures(claimed: Guarantee) -> dict[str, Measure]:
+    """A lower bound for each parameter; under 'pure', for the epsilon of pure differential privacy."""
+    match claimed:
+        case PureDP():
+            return {"epsilon": _epsilon}
+        case ApproxDP(epsilon, delta):
+            return {"epsilon": partial(_epsilon, delta=delta), "delta": partial(_delta, epsilon=epsilon)}
+        case GDP():
+            return {"mu": _mu, "pure": _epsilon}
+        case ZCDP():
+            return {"rho": _rho, "pure": _epsilon}
+        case RDP(alpha):
+            return {"epsilon": partial(_divergence, order=alpha), "pure": _epsilon}
+    raise InputError(f"guarantee = {claimed!r}: pass for example PureDP(1.0) or GDP(0.5).")
+
+
+def _proved(measure: Measure, hits: Array, totals: Array, error: float) -> Array:
+    """What is certain but for probability `error`: hits and totals (2, ...), under X first."""
+    low, high = _at_least(hits[0], totals[0], error / 2), _at_most(hits[1], totals[1], error / 2)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.asarray(np.fmax(measure(low, high), 0.0))  # not a number where nothing is proved
+
+
+def _at_least(hits: Array, total: Array, error: float) -> Array:
+    """Clopper and Pearson's lower bound on a probability, wrong with probability at most `error`."""
+    from scipy.special import betaincinv
+
+    return np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, error), 0.0)
+
+
+def _at_most(hits: Array, total: Array, error: float) -> Array:
+    """Clopper and Pearson's upper bound."""
+    return np.asarray(1 - _at_least(total - hits, total, error))
+
+
+# --- the adversary's choice ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _View:
+    """Numbers that tell a point near the first law from one near the second, in coordinates made isotropic.
+
+    The projection on the line through both centres is the log-likelihood ratio of Gaussian laws, the difference of the
+    distances to them that of Laplace laws, each up to its scale. The third is the ratio itself, learned from draws as
+    a histogram along and across that line: of any law that is symmetric around it, such as one cut off at a rim.
+    """
+
+    center: Array  # of the first law
+    whitening: Array
+    gap: Array  # whitened, from the second centre to the first
+    edges: Pair  # of the histogram's cells, along and across
+    ratios: Array
+
+    @classmethod
+    def of(cls, pilots: Pair) -> _View:
+        """From draws of both."""
+        means = [pilot.mean(axis=0) for pilot in pilots]
+        pooled = np.vstack([pilot - mean for pilot, mean in zip(pilots, means, strict=True)])
+        values, frame = np.linalg.eigh(pooled.T @ pooled / len(pooled))
+        gap = means[0] - means[1]
+        least = 1e-12 * (values[-1] + gap @ gap) + np.finfo(float).tiny  # for laws on less than the whole space
+        whitening = frame / np.sqrt(np.maximum(values, least))
+        blank = cls(means[0], whitening, gap @ whitening, (np.empty(0), np.empty(0)), np.zeros((1, 1)))
+        return blank._learned(pilots)
+
+    def _learned(self, pilots: Pair) -> _View:
+        """With cells at quantiles of all draws, and log((1 + draws of the first)/(1 + draws of the second)) in each."""
+        places = [self._place(pilot)[:2] for pilot in pilots]
+        along, across = (np.quantile(np.concatenate(part), CELLS) for part in zip(*places, strict=True))
+        view = replace(self, edges=(along, across))
+        shape = (len(along) + 1, len(across) + 1)
+        counts = [np.bincount(view._cells(*place), minlength=math.prod(shape)) for place in places]
+        return replace(view, ratios=np.log((1 + counts[0]) / (1 + counts[1])))
+
+    def _place(self, points: Array) -> tuple[Array, Array, Array]:
+        """Along the line (times its length); squared distances from it and from the first centre."""
+        with one_blas_thread():  # more of them only get in each other's way: the products are many and tiny
+            white = (points - self.center) @ self.whitening
+        along, near = white @ self.gap, np.einsum("ij,ij->i", white, white)
+        return along, np.maximum(near - along**2 / (self.gap @ self.gap + np.finfo(float).tiny), 0.0), near
+
+    def _cells(self, along: Array, across: Array) -> Array:
+        row, column = (np.searchsorted(edges, x) for edges, x in zip(self.edges, (along, across), strict=True))
+        return np.asarray(row * (len(self.edges[1]) + 1) + column)
+
+    def scores(self, points: Array) -> Array:
+        """(3, size), large near the first law; far - near = (far^2 - near^2)/(far + near)."""
+        along, across, near = self._place(points)
+        difference = 2 * along + self.gap @ self.gap
+        far = np.maximum(near + difference, 0.0)
+        distances = difference / (np.sqrt(far) + np.sqrt(near) + np.finfo(float).tiny)
+        return np.stack([along, distances, self.ratios[self._cells(along, across)]])
+
+
+@dataclass(frozen=True)
+class _Event:
+    """A score above its threshold, likelier under the first law; or below it, likelier under the second."""
+
+    score: int
+    threshold: float
+    is_below: bool
+
+    def hits(self, scores: Array) -> int:
+        """How many of the points are in it."""
+        above = int(np.count_nonzero(scores[self.score] > self.threshold))
+        return scores.shape[1] - above if self.is_below else above
+
+
+@dataclass(frozen=True)
+class _Attack:
+    """What to look at, decided before looking: an event for each measure."""
+
+    view: _View
+    events: dict[str, _Event]
+    promise: tuple[float, ...]  # what the pilots themselves prove, for each measure
+
+    def hits(self, points: Array) -> Array:
+        """Number of points in each event."""
+        scores = self.view.scores(points)
+        return np.array([event.hits(scores) for event in self.events.values()])
+
+
+def _attack(pilots: Pair, claimed: Guarantee, error: float) -> _Attack:
+    """The events that prove most on one half of the pilots, as seen by what the other half taught."""
+    (a_first, a_second), (b_first, b_second) = (np.array_split(pilot, 2) for pilot in pilots)
+    view = _View.of((a_first, b_first))
+    scores, measures = [view.scores(a_second), view.scores(b_second)], _measures(claimed)
+    found = {name: _best_event(scores, measure, error / len(measures)) for name, measure in measures.items()}
+    events = {name: event for name, (_, event) in found.items()}
+    return _Attack(view, events, tuple(value for value, _ in found.values()))
+
+
+def _best_event(scores: list[Array], measure: Measure, error: float) -> tuple[float, _Event]:
+    candidates = []
+    totals = np.array([s.shape[1] for s in scores])
+    for index in range(len(scores[0])):
+        pair = [np.sort(s[index]) for s in scores]
+        cuts = np.quantile(np.concatenate(pair), LEVELS)
+        below = np.stack([np.searchsorted(s, cuts, side="right") for s in pair])
+        for is_below, hits in ((False, totals[:, None] - below), (True, below)):
+            proved = _proved(measure, *_likelier_first(is_below, hits, totals), error)
+            best = int(np.argmax(proved))
+            candidates.append((float(proved[best]), _Event(index, float(cuts[best]), is_below)))
+    return max(candidates, key=lambda candidate: candidate[0])
+
+
+def _likelier_first(is_below: bool, hits: Array, totals: Array) -> Pair:
+    """Neighbours are symmetric: the one under which the event is likelier plays X."""
+    return (hits[::-1], totals[::-1]) if is_below else (hits, totals)
+
+
+def _conclude(
+    attack: _Attack, hits: Array, totals: Array, claimed: Guarantee, error: float, draws: int
+) -> Audit:
+    """The bounds that hits (2, events) among totals (2,) prove."""
+    measures, lower = _measures(claimed), {}
+    for column, (name, measure) in enumerate(measures.items()):
+        counted = _likelier_first(attack.events[name].is_below, hits[:, column], totals)
+        lower[name] = float(_proved(measure, *counted, error / len(measures)))
+    epsilon = lower.pop("pure", lower.get("epsilon", 0.0))
+    return Audit(claimed, lower, epsilon, 1 - error, draws)
+
+
+# --- what users call -----------------------------------------------------------------------------------
+
+
+def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9999) -> Audit:
+    """Audit any mechanism: `a` and `b`, (draws, d), are independent draws of its outputs under neighbouring data.
+
+    Outputs are given by d coordinates of whatever kind. The first quarter of the draws choose the test.
+    """
+    samples, error = (_sample(a, "a"), _sample(b, "b")), _error(confidence)
+    if samples[0].shape[1] != samples[1].shape[1]:
+        raise InputError(f"b has {samples[1].shape[1]} coordinates, a has {samples[0].shape[1]}: pass equally many.")
+    (a_pilot, a_rest), (b_pilot, b_rest) = (np.split(sample, [len(sample) // CHOOSING]) for sample in samples)
+    attack = _attack((a_pilot, b_pilot), guarantee, error)
+    hits, totals = np.stack([attack.hits(a_rest), attack.hits(b_rest)]), np.array([len(a_rest), len(b_rest)])
+    return _conclude(attack, hits, totals, guarantee, error, min(map(len, samples)))
+
+
+def audit(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    mechanism: str = "auto",
+    statistic: str = "frechet-mean",
+    footpoint: Any = None,
+    calibration: str = "analytic",
+    draws: int = 1_000_000,
+    confidence: float = 0.9999,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Audit:
+    """An empirical lower bound on what `private_mean` of n records in the ball leaks, on worst-case neighbours.
+
+    Simulates `draws` releases of each neighbour (see `simulate`); `progress` is told how many are new, 2 draws in
+    all. A quarter of them choose the data sets and the test. Needs no data.
+    """
+    count, error = whole_number(draws, "draws", LEAST_DRAWS), _error(confidence)
+    seeds = np.random.default_rng(whole_number(seed, "seed", 0))
+    _known("mechanism", mechanism, ["auto", *MECHANISMS])
+    request = _request(ball, whole_number(n, "n", 1), guarantee, calibration, footpoint, statistic)
+    plan = request.choose(mechanism)
+    ask = {"mechanism": plan.mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
+    source = _Source(partial(simulate, ball=ball, guarantee=guarantee, **ask), ball, seeds, progress)
+    pairs = worst_neighbours(ball, n)
+    each = min(count // CHOOSING // len(pairs), PILOT // ball.space.dim)
+    attacks = {name: _attack(source.pilots(pair, each), guarantee, error) for name, pair in pairs.items()}
+    name = max(attacks, key=lambda name: attacks[name].promise)
+    total = count - each * len(pairs)
+    hits = source.hits(pairs[name], attacks[name], total)
+    audited = _conclude(attacks[name], hits, np.array([total, total]), guarantee, error, count)
+    facts: dict[str, Any] = {"mechanism": plan.mechanism, "scale": plan.scale, "sensitivity": plan.sensitivity}
+    return replace(audited, neighbours=name, **facts)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Simulated releases, block by block, as coordinates at the ball's centre."""
+
+    simulate: Callable[..., Array]
+    ball: Ball
+    seeds: np.random.Generator
+    progress: Callable[[int], None] | None
+
+    def pilots(self, pair: Pair, size: int) -> Pair:
+        """Draws of both neighbours."""
+        first, second = (np.concatenate(list(self.blocks(X, size))) for X in pair)
+        return first, second
+
+    def hits(self, pair: Pair, attack: _Attack, size: int) -> Array:
+        """How many draws of each neighbour are in each event: (2, events)."""
+        return np.array([sum(attack.hits(block) for block in self.blocks(X, size)) for X in pair])
+
+    def blocks(self, X: Array, size: int) -> Iterator[Array]:
+        """`size` draws; what has no coordinates counts as the centre, as an adversary may choose."""
+        most = max(1, BLOCK // math.prod(self.ball.space.point_shape))
+        for start in range(0, size, most):
+            new = min(most, size - start)
+            drawn = np.asarray(self.simulate(X, size=new, seed=int(self.seeds.integers(2**62))))
+            with np.errstate(all="ignore"):
+                coords = self.ball.space._log(self.ball.space._read(drawn, "draws"), self.ball._inner_center)
+            yield np.where(np.isfinite(coords).all(axis=1, keepdims=True), coords, 0.0)
+            if self.progress:
+                self.progress(new)
+
+
+def _sample(draws: Any, name: str) -> Array:
+    array = finite_array(draws, name)
+    if array.ndim not in (1, 2) or len(array) < LEAST_DRAWS or array.size == 0:
+        raise InputError(f"{name} has shape {array.shape}: pass at least {LEAST_DRAWS} draws, (draws, d).")
+    if np.abs(array).max() > LARGEST_COORDINATE:
+        raise InputError(f"{name} holds numbers beyond {LARGEST_COORDINATE:g}: pass smaller ones.")
+    return array.reshape(len(array), -1)
+
+
+def _error(confidence: Any) -> float:
+    if not 0 < (number := finite_number(confidence, "confidence")) < 1:
+        raise InputError(f"confidence = {number!r}: pass a number above 0 and below 1.")
+    return 1 - number

@@ -1,0 +1,72 @@
+"""The curator's own look at the records before a release. Not private: keep what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.errors import InputError
+from riemdp.privacy.bounded import BLOCK, Ball
+
+Array = NDArray[Any]
+QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """How records lie in a ball. **Not private**: for the curator's eyes, never to publish or to choose a ball by."""
+
+    n: int
+    unusable: int  # not finite, or no point of the space: a release takes the ball's centre instead
+    outside: int  # a release moves them onto the ball's rim
+    radius: float
+    distances: dict[float, float]  # quantiles of the distances of usable records to the centre
+
+    @property
+    def inside(self) -> int:
+        """Records that a release uses as they are."""
+        return self.n - self.unusable - self.outside
+
+    def __str__(self) -> str:
+        quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
+        return (
+            f"NOT PRIVATE. {self.n} records: {self.inside} in the ball, {self.outside} outside (a release moves them "
+            f"onto its rim), {self.unusable} unusable (a release takes the centre instead). Distances to the centre, "
+            f"quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
+        )
+
+
+def check(X: Any, ball: Ball) -> Check:
+    """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private."""
+    if not isinstance(ball, Ball):
+        raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
+    space = ball.space
+    with np.errstate(all="ignore"):
+        raw = space._read(X, "X")
+        if raw.ndim != len(space._inner_shape) + 1:
+            raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}).")
+        blocks = [_distances(raw[i : i + BLOCK], ball) for i in range(0, len(raw), BLOCK)]
+    distances = np.concatenate(blocks)
+    usable = distances[np.isfinite(distances)]
+    levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []
+    return Check(
+        n=len(distances),
+        unusable=int(len(distances) - usable.size),
+        outside=int((usable > ball.radius).sum()),
+        radius=ball.radius,
+        distances=dict(zip(QUANTILES, levels, strict=False)),
+    )
+
+
+def _distances(raw: Array, ball: Ball) -> Array:
+    """Distances of projected records to the centre; NaN for unusable ones."""
+    axes, center = tuple(range(1, raw.ndim)), ball._inner_center
+    finite = np.isfinite(raw).all(axis=axes, keepdims=True)
+    points = ball.space._project(np.where(finite, raw, center))
+    usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
+    coords = ball.space._log(np.where(usable, points, center), center)
+    length = np.linalg.norm(coords, axis=1)
+    return np.where(usable.reshape(-1) & np.isfinite(length), length, np.nan)

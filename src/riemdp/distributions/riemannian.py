@@ -1,0 +1,258 @@
+"""Riemannian Laplace and Gaussian laws: densities ∝ exp(-rho/s) and exp(-rho²/(2s²)) of the volume measure.
+
+In normal coordinates v at the centre the density is g(t) J(v), t = |v|, J the volume density of exp. Where J
+depends on t alone (flat spaces, sphere, hyperbolic space, shapes) the direction is uniform and t has the density
+t^(d-1) J(t) g(t), whose logarithm is concave. Elsewhere `Space._growth` bounds log J(v) by a function of t: t and
+a uniform direction are proposed from the bound and v is accepted with the ratio (docs/proofs/riemannian_laws.md).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from riemdp.distributions.envelope import BALLS, Envelope, Lines, ball_lines, build
+from riemdp.errors import InputError, MechanismError
+from riemdp.manifolds.base import Space, ball_norm, finite_number, random_generator, whole_number
+from riemdp.manifolds.growth import Growth
+from riemdp.randomness import LazyUniform, decide, normals, replay
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Array = NDArray[Any]
+
+REJECTED = -1
+MOST_TRIALS = 1e5  # per draw, on average; reached only close to the scale at which a law ceases to exist
+NEAREST = 1 - 2.0**-20  # to that scale, relatively: beyond, floats do not tell on which side the law lies
+BATCH_NUMBERS = 2**22  # held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class IsotropicLaw:
+    """A law whose density at x, with respect to the volume, is g(rho(x, center)) up to a constant."""
+
+    space: Space
+    center: Array
+    scale: float
+
+    def __post_init__(self) -> None:
+        scale = finite_number(self.scale, "scale")
+        if scale <= 0:
+            raise InputError(f"scale = {scale!r}: pass a positive number.")
+        if self.space._batch(self.space._points(self.center, "center")):
+            raise InputError(f"center has shape {np.shape(self.center)}: pass one point.")
+        object.__setattr__(self, "scale", scale)
+        self._check_existence()
+
+    @abstractmethod
+    def _log_profile(self, t: Any) -> tuple[Any, Any]:
+        """log g(t), concave, and its derivative."""
+
+    def _check_existence(self) -> None:
+        """Raise if the density has no finite integral."""
+
+    # --- what users call --------------------------------------------------------------------------------
+
+    def log_density(self, points: ArrayLike) -> Array:
+        """log g(rho): the logarithm of the density, up to the constant that makes its integral 1."""
+        return np.asarray(self._log_profile(self.space.dist(self.center, points))[0])
+
+    def sample(self, size: int, rng: np.random.Generator | int) -> Array:
+        """`size` independent exact draws, in float64."""
+        coords = self.sample_coords(whole_number(size, "size", 1), random_generator(rng))
+        base = self.space._points(self.center, "center")
+        return self.space._write(self.space._exp(coords, base), self.center)
+
+    def sample_coords(self, size: int, rng: Any) -> Array:
+        """The draws in normal coordinates at the centre; rng has methods `random` and `standard_normal`."""
+        trials, drawn, missing = self._affordable_trials(), list[Array](), size
+        while missing > 0:
+            batch = min(int(1.1 * trials * missing) + 16, BATCH_NUMBERS // self.space.dim + 1)
+            coords, log_ratio = self._proposals(rng, batch)
+            with np.errstate(divide="ignore"):
+                drawn.append(coords[np.log(rng.random(batch)) < log_ratio][:missing])
+            missing -= len(drawn[-1])
+        return np.concatenate(drawn)
+
+    def ideal_coords(self) -> Callable[[int], list[arb]]:
+        """One draw, as real numbers: the function recomputes its coordinates from `bits` bits of each uniform."""
+        self._affordable_trials()
+        while True:
+            tape = list[LazyUniform]()
+            segment = self._outcome(tape)
+            if segment != REJECTED:
+                return lambda bits: self._read(tape, segment, bits)
+
+    @property
+    def _key(self) -> tuple[Any, Space, float]:
+        """All that matters of the law around its centre."""
+        return type(self), self.space, self.scale
+
+    # --- float64 ------------------------------------------------------------------------------------------
+
+    @property
+    def _is_radial(self) -> bool:
+        return self.space._log_area(1.0, np) is not None
+
+    @property
+    def envelope(self) -> Envelope:
+        """Of the radial law, or of its bound."""
+        return _envelope(*self._key)
+
+    def _concave(self, t: Any, m: Any) -> tuple[Any, Any]:
+        """The concave part of the logarithm of the radial law, and its derivative."""
+        power = self.space.dim - 1
+        area, area_slope = self.space._log_area(t, m) or (power * m.log(t), power / t)
+        profile, profile_slope = self._log_profile(t)
+        return area + profile, area_slope + profile_slope
+
+    def _proposals(self, rng: Any, size: int) -> tuple[Array, Array]:
+        """Proposed coordinates, and the logarithms of the probabilities to accept them."""
+        t, height = self.envelope.propose(rng, size)
+        direction = rng.standard_normal((size, self.space.dim))
+        coords = direction * (t / np.linalg.norm(direction, axis=1))[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_ratio = self._concave(t, np)[0] - height
+        if not self._is_radial:
+            log_ratio += self.space._log_density(coords)
+        return coords, np.where(np.isnan(log_ratio), -np.inf, log_ratio)  # NaN where the space has ended
+
+    def _affordable_trials(self) -> float:
+        trials = expected_trials(self)
+        if not trials <= MOST_TRIALS:
+            raise MechanismError(
+                f"scale = {self.scale:g}: a draw on {self.space!r} would take about {trials:.1g} trials (limit "
+                f"{MOST_TRIALS:.0g}); use a smaller scale, or a wrapped mechanism."
+            )
+        return trials
+
+    # --- balls: uniforms of the tape are (segment, place in it, acceptance, direction) ------------------------
+
+    def _lines(self) -> Lines:
+        from flint import ctx
+
+        return ball_lines(self.envelope, ctx.prec)
+
+    def _outcome(self, tape: list[LazyUniform]) -> int:
+        """The segment of the trial on this tape, if it is accepted; else REJECTED."""
+        return decide(lambda bits: self._trial(tape, bits))
+
+    def _trial(self, tape: list[LazyUniform], bits: int) -> int | None:
+        uniforms, lines = replay(tape, bits), self._lines()
+        segment = lines.choose(next(uniforms))
+        if segment is None:
+            return None
+        t, u = lines.invert(segment, next(uniforms), BALLS), next(uniforms)
+        log_ratio = self._concave(t, BALLS)[0] - lines.log_height(segment, t)
+        if not self._is_radial:
+            log_ratio += self.space._ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
+        gap = u.log() - log_ratio
+        return segment if gap < 0 else REJECTED if gap > 0 else None
+
+    def _read(self, tape: list[LazyUniform], segment: int, bits: int) -> list[arb]:
+        """The coordinates of an accepted trial."""
+        uniforms = replay(tape, bits)
+        _, place, _ = next(uniforms), next(uniforms), next(uniforms)
+        return self._directed(self._lines().invert(segment, place, BALLS), normals(uniforms, self.space.dim))
+
+    def _directed(self, t: arb, direction: list[arb]) -> list[arb]:
+        """The vector of length t in this direction."""
+        factor = t / ball_norm(direction)
+        return [factor * z for z in direction]
+
+
+@dataclass(frozen=True, eq=False)
+class RiemannianLaplace(IsotropicLaw):
+    """Density ∝ exp(-rho(x, center)/scale) (Hajri et al. 2016; Reimherr et al. 2021).
+
+    Where volume grows like exp(c rho) it exists only for scale < 1/c.
+    """
+
+    def _log_profile(self, t: Any) -> tuple[Any, Any]:
+        return -t / self.scale, -(t**0) / self.scale
+
+    def _check_existence(self) -> None:
+        limit = laplace_limit(self.space)
+        if not self.scale < NEAREST * limit:
+            raise MechanismError(
+                f"scale = {self.scale:g}: the Riemannian Laplace law of {self.space!r} exists only below {limit:.6g}; "
+                "use a smaller scale, or a wrapped mechanism."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class RiemannianGaussian(IsotropicLaw):
+    """Density ∝ exp(-rho(x, center)²/(2 scale²)) (Said et al. 2017); it exists at every scale."""
+
+    def _log_profile(self, t: Any) -> tuple[Any, Any]:
+        return -((t / self.scale) ** 2) / 2, -t / self.scale / self.scale
+
+
+def laplace_limit(space: Space) -> float:
+    """The least scale at which the Riemannian Laplace law does not exist; inf if there is none."""
+    return 1 / space._growth_rate if space._growth_rate > 0 else math.inf
+
+
+def mean_square(law: IsotropicLaw) -> float:
+    """E rho², from public inputs: by quadrature where the law is radial, else from proposals of a fixed seed."""
+    return _radial_mean_square(law) if law._is_radial else _forecast(*law._key)[1]
+
+
+def expected_trials(law: IsotropicLaw) -> float:
+    """Proposals per draw, estimated with a fixed seed."""
+    return _forecast(*law._key)[0]
+
+
+@lru_cache(maxsize=64)
+def _envelope(kind: Any, space: Space, scale: float) -> Envelope:
+    law: IsotropicLaw = kind(space, space.origin, scale)
+    growth = _no_growth if law._is_radial else space._growth
+    return build(law._concave, _sketch(law), growth, scale, space._longest)
+
+
+def _no_growth(_: float) -> Growth:
+    """Where J is part of the concave function."""
+    return Growth(0.0, 0.0, 0.0)
+
+
+def _sketch(law: IsotropicLaw) -> Callable[[Array], Array]:
+    """About the logarithm of the radial law: J at a few directions where it depends on them."""
+    if law._is_radial:
+        return lambda t: law._concave(t, np)[0]
+    direction = np.random.default_rng(0).standard_normal((1 + 64 // law.space.dim, 1, law.space.dim))
+    direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+
+    def log_density(t: Array) -> Array:
+        densities = law.space._log_density(direction * t[:, None])
+        return np.asarray(law._concave(t, np)[0] + np.logaddexp.reduce(densities, axis=0))
+
+    return log_density
+
+
+@lru_cache(maxsize=256)
+def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
+    """Proposals per draw and E t², from proposals of a fixed seed, weighted by the chance to be accepted."""
+    size = max(512, min(4096, 2**18 // space.dim))
+    coords, log_ratio = kind(space, space.origin, scale)._proposals(np.random.default_rng(0), size)
+    top, lengths = log_ratio.max(), (coords**2).sum(axis=1)
+    weights = np.exp(log_ratio - top)
+    return math.exp(min(-top - math.log(weights.mean()), 700.0)), float(np.average(lengths, weights=weights))
+
+
+def _radial_mean_square(law: IsotropicLaw) -> float:
+    """Gauss-Legendre on every segment; an infinite one is cut where its line has fallen by 60."""
+    start, stop, lines = law.envelope.start, law.envelope.stop, law.envelope.float_lines
+    length = np.where(np.isinf(stop), 60 / lines.rate, stop - start)[:, None]
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    t = start[:, None] + length * (1 + nodes) / 2
+    with np.errstate(invalid="ignore"):  # a sphere's last node may lie beyond its end
+        mass = np.nan_to_num(weights * length * np.exp(law._concave(t, np)[0] - lines.height.max()))
+    return float((mass * t**2).sum() / mass.sum())

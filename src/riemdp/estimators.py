@@ -1,0 +1,401 @@
+"""scikit-learn estimators: private means, classification by the nearest private class mean, tangent vectors.
+
+What `fit` learns is released through `riemdp.privacy.release`, so it is private; what `predict` and `transform` say
+about a record is a function of that record and is not. A ledger counts every fit: clones, folds, grids, threads and
+processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.extmath import softmax
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from riemdp.arithmetic import round_up
+from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds import Product
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms import by_name
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.noise import grid_step
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
+from riemdp.statistics.mean import ROUNDING, _request, private_mean
+from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+from riemdp.version import __version__
+
+WITHIN_CLASSES = (
+    "labels and class sizes are public: a record is replaced by one of the same class, which changes one class mean"
+    " only (parallel composition)"
+)
+ANY_CLASS = "the set of classes is public; a record may be replaced by one of any class, and class sizes are private"
+
+
+class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: the arguments of `private_mean`, and how they read records."""
+
+    def __init__(
+        self,
+        *,
+        ball: Ball | Callable[[int], Ball],
+        guarantee: Guarantee,
+        mechanism: str = "auto",
+        calibration: str = "analytic",
+        footpoint: Any = None,
+        statistic: str = "frechet-mean",
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.mechanism = mechanism
+        self.calibration = calibration
+        self.footpoint = footpoint
+        self.statistic = statistic
+        self.ledger = ledger
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # a release draws fresh noise; nothing seeded is ever one
+        tags.input_tags.allow_nan = True  # values of records never raise
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        names = ("mechanism", "calibration", "footpoint", "statistic")
+        return {name: getattr(self, name) for name in names}
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """Arrays as scikit-learn wants them; of the records' values nothing is looked at."""
+        if isinstance(self.ball, Ball) and np.iscomplexobj(X):  # planar landmarks; other spaces refuse them here
+            X = self.ball.space._write(self.ball.space._read(X, "X"), self.ball.center)
+        return validate_data(self, X, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, **options)
+
+    def _public_ball(self, X: Array) -> Ball:
+        return self.ball(X.shape[1]) if callable(self.ball) else self.ball
+
+    def _fit_mean(self, X: Any) -> Self:
+        with _all_or_nothing(self):
+            records = self._validated(X)
+            ball = self._public_ball(records)
+            self.release_ = private_mean(records, ball, self.guarantee, ledger=self.ledger, **self._asked)
+            self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
+        return self
+
+    def _points(self, X: Any) -> Array:
+        """The records as `fit` treats them, in the form of the space's primitives: moved into the ball one by one."""
+        check_is_fitted(self)
+        coords = Bounded(self._validated(X, reset=False), self.ball_)._coords
+        return np.asarray(self.ball_.space._exp(coords, self.ball_._inner_center))
+
+
+@contextmanager
+def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """A fit that fails leaves the estimator as it was: without attributes, or with those already paid for."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class PrivateFrechetMean(_PrivateEstimator):
+    """A differentially private Fréchet mean: `private_mean` as an estimator.
+
+    `ball` is a public Ball, or a function from the number of features (X.shape[1]) to one; to be pickled it must be
+    defined in a module. `guarantee` is what a fit spends. The other arguments are those of `private_mean`.
+
+    After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
+    A fit that the ledger refuses raises BudgetExceeded and changes nothing.
+
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+    >>> PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(np.tile(np.eye(2), (100, 1, 1))).mean_.shape
+    (2, 2)
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Release a private mean of the records X (n, *point_shape); y is ignored."""
+        return self._fit_mean(X)
+
+
+class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _PrivateEstimator):  # type: ignore[misc]
+    """Tangent vectors at a private mean, for any classifier or regression of vectors after it.
+
+    `fit` releases a private mean as PrivateFrechetMean does, whose arguments and attributes it has. `transform`
+    gives each record's own tangent vector: that is NOT private, and neither is what a following step learns from it.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Release a private mean of the records X (n, *point_shape); y is ignored."""
+        return self._fit_mean(X)
+
+    def transform(self, X: Any) -> Array:
+        """log of each record at `mean_`, in an orthonormal basis (n, dim): lengths are distances. NOT private.
+
+        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+        """
+        points, space = self._points(X), self.ball_.space
+        return np.asarray(space._log(points, space._read(self.mean_, "mean_")))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.ball_.space.dim)
+
+
+class PrivateMDM(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, _PrivateEstimator  # type: ignore[misc]
+):
+    """Minimum distance to private class means; without privacy it is pyRiemann's MDM (Barachant et al. 2012).
+
+    By default labels and class sizes are public: each class mean is released with the whole guarantee, since a
+    record, replaced within its class, changes only one of them (parallel composition). `guarantee_.assumptions`
+    says so, and the ledger is charged once.
+
+    `private_labels=True` lets a record change its class as well. `classes`, the set of labels, must then be given
+    and public; a record with any other label counts for nothing. The class means, all in one release, are those of
+    the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian noise.
+
+    The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
+    *point_shape), `guarantee_`, `releases_` (one per class; with private labels one, a point of the product of a
+    copy of the space per class), `ball_`, `n_features_in_`. `score` on private records is not private.
+    """
+
+    def __init__(
+        self,
+        *,
+        ball: Ball | Callable[[int], Ball],
+        guarantee: Guarantee,
+        mechanism: str = "auto",
+        calibration: str = "analytic",
+        footpoint: Any = None,
+        statistic: str = "frechet-mean",
+        private_labels: bool = False,
+        classes: Any = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        super().__init__(
+            ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
+            footpoint=footpoint, statistic=statistic, ledger=ledger,
+        )  # fmt: skip
+        self.private_labels = private_labels
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Release the private means of the classes of the records X (n, *point_shape) with labels y (n,)."""
+        with _all_or_nothing(self):
+            if self.private_labels:
+                self._fit_private_labels(X, y)
+            else:
+                self._fit_public_labels(X, y)
+        return self
+
+    def _fit_public_labels(self, X: Any, y: Any) -> None:
+        records, labels = self._validated(X, y)
+        check_classification_targets(labels)
+        self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
+        groups = [records[labels == label] for label in self.classes_]
+        self.releases_ = _parallel_means(groups, self.ball_, self.guarantee, self.ledger, **self._asked)
+        self.guarantee_ = self.releases_[0].guarantee
+        self.means_ = np.stack([release.value for release in self.releases_])
+
+    def _fit_private_labels(self, X: Any, y: Any) -> None:
+        if self.footpoint is not None:
+            raise InputError("footpoint must be left out with private_labels=True: the noise is at the ball's centre.")
+        records = self._validated(X)
+        self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
+        joint = _joint_means(
+            records, _labels(y, len(records)), self.classes_, self.ball_, self.guarantee, self.ledger,
+            mechanism=self.mechanism, calibration=self.calibration,
+        )  # fmt: skip
+        assert isinstance(joint.space, Product)
+        self.releases_, self.guarantee_ = (joint,), joint.guarantee
+        self.means_ = np.stack(joint.space.split(joint.value))
+
+    def transform(self, X: Any) -> Array:
+        """Distance of each record to each class mean (n, classes). NOT private.
+
+        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+        """
+        points, space = self._points(X), self.ball_.space
+        return np.stack([space._dist(mean, points) for mean in space._read(self.means_, "means_")], axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """The class with the nearest mean. NOT private."""
+        nearest = self.transform(X).argmin(axis=1)
+        return np.asarray(self.classes_[nearest])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Softmax of the negative squared distances, as pyRiemann has it. NOT private."""
+        return np.asarray(softmax(-(self.transform(X) ** 2)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.classes_)
+
+
+# --- labels public: one release per class, paid for once ---------------------------------------------------
+
+
+def _parallel_means(
+    groups: list[Array], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, **asked: Any
+) -> tuple[Release, ...]:
+    """A private mean of each group, each with the whole guarantee; whatever can be refused is so before it is paid."""
+    _check_ledger(ledger)
+    plans = [_plan(group, ball, guarantee, **asked) for group in groups]
+    mechanisms = [by_name(plan.mechanism) for plan in plans]
+    extra = [text for mechanism in mechanisms for text in mechanism.assumptions]
+    joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
+    total = sum(map(len, groups))
+    entry = ledger.reserve(joint, f"means of {len(groups)} classes of {total} records") if ledger else None
+    releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
+    if ledger and entry is not None:
+        ledger.confirm(entry)
+    return releases
+
+
+def _plan(group: Array, ball: Ball, guarantee: Guarantee, mechanism: str, **asked: Any) -> Plan:
+    return _request(ball, Bounded(group, ball).n, guarantee, **asked).choose(mechanism)
+
+
+def _check_ledger(ledger: Any) -> None:
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
+
+
+# --- labels private: all classes in one release ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClassSums:
+    """T_c = (S_c, w p_c) for each of K classes: S_c = (1/n) sum_{y_i = c} log_m0(x_i), p_c = (1/n) #{i: y_i = c}.
+
+    Gaussian noise: w = r, Euclidean sensitivity 2r/n. Laplace noise, isotropic in each T_c by itself: w = r d^(-1/4),
+    and sum_c ‖T_c‖ has sensitivity 2 sqrt(r² + w²)/n. No other weight has a smaller worst-case error
+    (docs/proofs/private_mdm.md).
+    """
+
+    ball: Ball
+    n: int
+    noise: Wrapped
+
+    @property
+    def weight(self) -> float:
+        """w, public."""
+        return self.ball.radius * (1.0 if self.noise is WRAPPED_GAUSSIAN else self.ball.space.dim**-0.25)
+
+    @property
+    def sensitivity(self) -> float:
+        """In the norm that belongs to the noise, plus twice the rounding of the sums."""
+        exact = tangent_mean_sensitivity(self.ball.radius, self.n)
+        if self.noise is WRAPPED_LAPLACE:
+            exact = round_up(lambda r, w: 2 * (r**2 + w**2).sqrt() / self.n, self.ball.radius, self.weight)
+        return with_solver_error(exact, 128 * UNIT_ROUNDOFF * self.ball.radius)
+
+    def value(self, records: Array, labels: Array, classes: Array) -> Array:
+        """T (classes, dim + 1); the mean of a class's logs times its share is S_c."""
+        groups = [records[labels == label] for label in classes]
+        shares = np.array([len(group) / self.n for group in groups])
+        means = np.array([self._mean(group) for group in groups])
+        return np.column_stack([means * shares[:, None], self.weight * shares])
+
+    def _mean(self, group: Array) -> Array:
+        return Bounded(group, self.ball).coordinate_mean().point if len(group) else np.zeros(self.ball.space.dim)
+
+    def draw(self, sums: Array, scale: float) -> Drawn:
+        """Independent noise on each T_c, rounded once; the class means as one point of the product."""
+        grid = grid_step(scale)
+        means = self.means(np.array([self.noise.add_noise(row, scale, grid) for row in sums]))
+        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means)), grid)
+
+    def means(self, noisy: Array) -> Array:
+        """Post-processing: the shares add up to 1 and are at least 1/n, and a mean lies in the ball."""
+        shares = noisy[:, -1] / self.weight
+        shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / self.n)
+        coords = noisy[:, :-1] / shares[:, None]
+        length = np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), self.ball.radius)
+        return carry(coords * (self.ball.radius / length), np.zeros(self.ball.space.dim), self.ball)
+
+    def plan(self, classes: int, guarantee: Guarantee, calibration: str) -> Plan:
+        """Scale and predicted error, to first order and for classes of equal size around the ball's centre."""
+        scale, dim = self.noise.calibrate(guarantee, self.sensitivity, calibration), self.ball.space.dim
+        variance = self.noise.mean_square(dim + 1) / (dim + 1)  # of a coordinate of T_c, at scale 1
+        error = classes**1.5 * scale * math.sqrt(dim * variance)
+        return Plan(self.noise.name, guarantee, self.sensitivity, scale, error)
+
+
+def _joint_means(
+    records: Array, labels: Array, classes: Array, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
+    *, mechanism: str, calibration: str,
+) -> Release:  # fmt: skip
+    """The means of all classes as one release, private also in the labels."""
+    _check_ledger(ledger)
+    n = Bounded(records, ball).n
+    _request(ball, n, guarantee, calibration, None, "tangent-mean")  # refuses what is no ball, guarantee, ...
+    sums, best = _best_noise(ball, n, len(classes), guarantee, mechanism, calibration)
+    return release(
+        lambda: sums.value(records, labels, classes),
+        lambda value: sums.draw(value, best.scale),
+        best,
+        ball=_copies(ball, len(classes)),
+        statistic="tangent-means-of-classes",
+        n=n,
+        version=__version__,
+        assumptions=(ROUNDING, ANY_CLASS),
+        ledger=ledger,
+    )
+
+
+def _best_noise(
+    ball: Ball, n: int, classes: int, guarantee: Guarantee, mechanism: str, calibration: str
+) -> tuple[ClassSums, Plan]:
+    """The named noise, or the one of the two that can give the guarantee with the least predicted error."""
+    noises = [noise for noise in (WRAPPED_GAUSSIAN, WRAPPED_LAPLACE) if mechanism in ("auto", noise.name)]
+    found, refusal = [], MechanismError(
+        f"mechanism = {mechanism!r} cannot keep labels private: use 'auto', 'wrapped-laplace' or 'wrapped-gaussian'."
+    )  # fmt: skip
+    for sums in (ClassSums(ball, n, noise) for noise in noises):
+        try:
+            found.append((sums, sums.plan(classes, guarantee, calibration)))
+        except MechanismError as error:
+            refusal = error
+    if not found:
+        raise refusal
+    return min(found, key=lambda pair: pair[1].expected_error)
+
+
+def _copies(ball: Ball, count: int) -> Ball:
+    """The same ball in each factor of a product, for the record: the release's centre and radius."""
+    space = Product(*[ball.space] * count)
+    return Ball(space, space.join([ball.center] * count), ball.radius)
+
+
+def _public_classes(classes: Any) -> Array:
+    if classes is None or np.ndim(classes) != 1 or len(classes) == 0:
+        raise InputError(f"classes = {classes!r}: with private_labels=True pass the public list of all labels.")
+    return np.unique(np.asarray(classes))
+
+
+def _labels(y: Any, n: int) -> Array:
+    """One label per record; which ones they are is private, so nothing else is checked.
+
+    A list is taken element by element: as an array, one text among its numbers would turn all of them into texts.
+    """
+    labels = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
+    if labels.shape != (n,):
+        raise InputError(f"y has shape {labels.shape}: pass one label for each of the {n} records.")
+    return labels

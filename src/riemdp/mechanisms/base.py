@@ -1,0 +1,74 @@
+"""What a mechanism is."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.errors import MechanismError
+from riemdp.manifolds import Space
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.calibration import laplace_scale
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.release import Drawn
+
+Array = NDArray[Any]
+
+
+class Mechanism(Protocol):
+    """A law around a private value: its calibration, an exact draw for releases, and seeded ones to look at it.
+
+    `value` is what the statistic of kind `input` computes (riemdp.statistics.mean.INPUTS).
+    """
+
+    @property
+    def name(self) -> str:
+        """As users type it."""
+
+    @property
+    def input(self) -> str:
+        """The kind of private value that it takes."""
+
+    @property
+    def takes_footpoint(self) -> bool:
+        """Whether the footpoint matters."""
+
+    @property
+    def is_baseline(self) -> bool:
+        """For comparison: never chosen by 'auto'."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What its guarantee supposes beyond what every release does."""
+
+    def calibrate(self, guarantee: Guarantee, sensitivity: float, method: str) -> float:
+        """The least scale that is proved to give the guarantee."""
+
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
+        """Raise a MechanismError that says what would work, if there is no such law here."""
+
+    def draw(self, value: Any, scale: float, ball: Ball, footpoint: Array) -> Drawn:
+        """One draw, for a release."""
+
+    def simulate(
+        self, value: Any, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
+    ) -> Array:
+        """Seeded draws of points, in float64."""
+
+    def expected_error(self, scale: float, ball: Ball) -> float:
+        """Root mean square distance to the true value, supposing that it is the ball's centre."""
+
+
+def pure_scale(name: str, guarantee: Guarantee, sensitivity: float, method: str) -> float:
+    """The scale of a law that is (sensitivity/scale)-DP."""
+    if method != "analytic":
+        raise MechanismError(f"calibration = {method!r} belongs to Gaussian noise: leave it out for {name}.")
+    return laplace_scale(guarantee, sensitivity)
+
+
+def root_mean_square(space: Space, points: Array, center: Array) -> float:
+    """Root mean square distance of points to one of them."""
+    with np.errstate(all="ignore"):
+        return float(np.sqrt(np.mean(space._dist(center, points) ** 2)))

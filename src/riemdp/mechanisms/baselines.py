@@ -1,0 +1,152 @@
+"""The papers' baselines, with correct sensitivities: noise in the ambient space, then back to a point.
+
+They ignore the geometry and are here to be compared with; `auto` never picks them (docs/proofs/baselines.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.kernels.spectral import eigh, rebuild
+from riemdp.manifolds import Space, Sphere
+from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
+from riemdp.mechanisms.base import pure_scale, root_mean_square
+from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.calibration import gaussian_scale
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
+from riemdp.privacy.release import Drawn
+
+Array = NDArray[Any]
+
+
+def ambient(points: Array, space: Space) -> Array:
+    """Points as vectors: vecd of matrices (an isometry of the Frobenius norm), the sphere's own coordinates."""
+    return vecd(points) if isinstance(space, SPD) else points
+
+
+def nearest_points(vectors: Array, ball: Ball) -> Array:
+    """Back to the space: unit length on the sphere; matrices get eigenvalues not below those of the ball's points."""
+    space, center = ball.space, ball._inner_center
+    if isinstance(space, Sphere):
+        with np.errstate(all="ignore"):  # the zero vector has no direction
+            points = space._project(vectors)
+        usable = np.isfinite(points).all(axis=-1, keepdims=True)
+        return np.where(usable, points, center)
+    floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(center)[0])
+    values, frame = eigh(invvecd(vectors))
+    return definite(rebuild(np.maximum(values, floor), frame))
+
+
+@dataclass(frozen=True)
+class Extrinsic:
+    """Isotropic noise in the ambient space: symmetric matrices, or the space around the sphere."""
+
+    name: str
+    calibrate: Callable[[Guarantee, float, str], float]
+    add_noise: Callable[[Array, float, float], Array]
+    noise: Callable[[np.random.Generator, int, int], Array]
+    input: str = "ambient"
+    takes_footpoint: bool = False
+    is_baseline: bool = True
+    assumptions: tuple[str, ...] = ()
+
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
+        """Which spaces have it is decided by the sensitivity."""
+
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
+        """The noisy vector, rounded once, as the nearest point."""
+        grid = grid_step(scale)
+        return Drawn(nearest_points(self.add_noise(value, scale, grid)[None], ball)[0], grid)
+
+    def simulate(
+        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+    ) -> Array:
+        """The same in float64."""
+        return nearest_points(self.noisy(value, scale, rng, size), ball)
+
+    def noisy(self, value: Array, scale: float, rng: np.random.Generator, size: int) -> Array:
+        """The noisy vectors, before they are taken to the space."""
+        return value + scale * self.noise(rng, size, len(value))
+
+    def expected_error(self, scale: float, ball: Ball) -> float:
+        """Simulated with a fixed seed."""
+        return _expected_error(self, scale, ball)
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Laplace noise on every coordinate of every landmark, in units of the coordinate's public width."""
+
+    name: str = "pointwise-laplace"
+    input: str = "landmarks"
+    takes_footpoint: bool = False
+    is_baseline: bool = True
+    assumptions: tuple[str, ...] = ()
+
+    def calibrate(self, guarantee: Guarantee, sensitivity: float, method: str) -> float:
+        """The sum of the coordinates' sensitivities over epsilon."""
+        return pure_scale(self.name, guarantee, sensitivity, method)
+
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
+        """Which spaces have it is decided by the sensitivity."""
+
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
+        """Each coordinate with its own scale and grid; the coarsest grid is reported."""
+        scales = scale * landmark_widths(ball)
+        noisy = [add_laplace(value[j : j + 1], float(s), grid_step(float(s)))[0] for j, s in enumerate(scales)]
+        return Drawn(_as_shapes(np.array(noisy)[None], ball)[0], grid_step(float(scales.max())))
+
+    def simulate(
+        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+    ) -> Array:
+        """The same in float64."""
+        noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))
+        return _as_shapes(value + noise, ball)
+
+    def expected_error(self, scale: float, ball: Ball) -> float:
+        """Simulated with a fixed seed."""
+        return _expected_error(self, scale, ball)
+
+
+def landmark_widths(ball: Ball) -> Array:
+    """Length of the interval that each coordinate of an aligned record in B_r(m0) ranges over.
+
+    An aligned record is a unit vector at an angle of at most r from m0, and m0 at arccos(m0_j) from the axis.
+    """
+    angle = np.arccos(np.clip(landmarks(ball._inner_center), -1.0, 1.0))
+    width = np.cos(np.maximum(angle - ball.radius, 0.0)) - np.cos(np.minimum(angle + ball.radius, np.pi))
+    return np.asarray(width * (1 + 2.0**-40) + 2.0**-45)  # not below the exact one
+
+
+def landmarks(shapes: Array) -> Array:
+    """Complex configurations (..., k) as real vectors (..., 2k)."""
+    return np.ascontiguousarray(shapes).view(np.float64)
+
+
+def _as_shapes(vectors: Array, ball: Ball) -> Array:
+    points = ball.space._project(np.ascontiguousarray(vectors).view(np.complex128))
+    return np.where(np.isfinite(points).all(axis=-1, keepdims=True), points, ball._inner_center)
+
+
+@lru_cache(maxsize=256)
+def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) -> float:
+    """Root mean square distance to the centre, if the true value is the centre; a fixed seed."""
+    center, rng = ball._inner_center, np.random.default_rng(0)
+    value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
+    points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)
+    return root_mean_square(ball.space, points, center)
+
+
+EXTRINSIC_LAPLACE = Extrinsic(
+    "extrinsic-laplace", partial(pure_scale, "extrinsic-laplace"), add_laplace, isotropic_laplace
+)
+EXTRINSIC_GAUSSIAN = Extrinsic("extrinsic-gaussian", gaussian_scale, add_gaussian, isotropic_gaussian)
+POINTWISE_LAPLACE = Pointwise()

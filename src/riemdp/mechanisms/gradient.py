@@ -1,0 +1,113 @@
+"""K-norm gradient: density ∝ exp(-‖grad F(x)‖/scale), within the ball if k_max > 0 (Soto et al. 2022).
+
+Scale 2 Delta/epsilon, Delta the sensitivity of the gradient: the normaliser depends on the data, which costs the
+factor 2 (docs/proofs/kng.md). Drawn by exact rejection, in float64: its guarantee supposes idealized numerics.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.distributions.kng import KNG, expected_trials
+from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
+from riemdp.errors import MechanismError
+from riemdp.manifolds import Space
+from riemdp.mechanisms.base import pure_scale
+from riemdp.mechanisms.riemannian import from_origin
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.release import Drawn
+from riemdp.randomness import SystemSource
+
+Array = NDArray[Any]
+
+MOST_TRIALS = 1e6
+IDEALIZED = "idealized numerics: the draw is exact rejection, but computed and published in float64"
+
+
+@dataclass(frozen=True)
+class Field:
+    """The records' gradient field, around the origin: all that the law needs of them."""
+
+    points: Array
+    center: Array  # approximate mean; the law does not depend on it
+
+
+@dataclass(frozen=True)
+class KNormGradient:
+    """The K-norm gradient law of the Fréchet function."""
+
+    name: str = "kng"
+    input: str = "gradient"
+    takes_footpoint: bool = False
+    is_baseline: bool = False
+    assumptions: tuple[str, ...] = (IDEALIZED,)
+
+    def calibrate(self, guarantee: Guarantee, sensitivity: float, method: str) -> float:
+        """2 Delta/epsilon; other guarantees by conversion."""
+        return pure_scale(self.name, guarantee, 2 * sensitivity, method)
+
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
+        """Exists where the Riemannian Laplace law does; refused where rejection would take too long."""
+        limit = laplace_limit(ball.space)
+        if not (is_truncated(ball.space) or scale < limit):
+            raise MechanismError(
+                f"scale = {scale:.4g}: the K-norm gradient law of {ball.space!r} exists only below {limit:.4g}; it "
+                f"needs n * epsilon above {2 * n * sensitivity / limit:.4g} here, or use mechanism='wrapped-laplace'."
+            )
+        trials = expected_trials(ball.space, n, ball.radius, scale)
+        if not trials <= MOST_TRIALS:
+            raise MechanismError(
+                f"scale = {scale:.4g}: a draw of the K-norm gradient law would take about {trials:.2g} trials "
+                f"(limit {MOST_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
+            )
+
+    def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
+        """One draw from the operating system's bits."""
+        point = _law(value, scale, ball).sample(1, SystemSource())
+        return Drawn(from_origin(point, ball)[0], None)
+
+    def simulate(
+        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+    ) -> Array:
+        """The same with seeded numbers."""
+        return from_origin(_law(value, scale, ball).sample(size, rng), ball)
+
+    def expected_error(self, scale: float, ball: Ball) -> float:
+        """That of records which all lie at the ball's centre, where ‖grad F(x)‖ = rho."""
+        if not is_truncated(ball.space):
+            return math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
+        return _truncated_error(ball.space, scale, ball.radius)
+
+
+def is_truncated(space: Space) -> bool:
+    """Whether the law lives on the ball only: the gradient's sensitivity is bounded nowhere else."""
+    return space.curvature_bounds[1] > 0
+
+
+def _law(field: Field, scale: float, ball: Ball) -> KNG:
+    radius = ball.radius if is_truncated(ball.space) else math.inf
+    return KNG(ball.space, field.points, field.center, scale, radius)
+
+
+@lru_cache(maxsize=256)
+def _truncated_error(space: Space, scale: float, radius: float) -> float:
+    """Of density exp(-t/scale) within the radius: t from the Gamma law cut there, weighted by the volume density."""
+    from scipy.special import gammainc, gammaincinv
+
+    size = max(256, min(4096, 2**20 // space.dim))
+    rng = np.random.default_rng(0)
+    share = (np.arange(size) + 0.5) / size * gammainc(space.dim, radius / scale)
+    t = scale * gammaincinv(space.dim, share)
+    direction = rng.standard_normal((size, space.dim))
+    weight = np.exp(space._log_density(direction * (t / np.linalg.norm(direction, axis=1))[:, None]))
+    return math.sqrt(float(np.average(t**2, weights=weight)))
+
+
+KNG_MECHANISM = KNormGradient()

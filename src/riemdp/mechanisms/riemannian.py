@@ -1,0 +1,91 @@
+"""Riemannian Laplace: density ∝ exp(-rho(x, x̄)/scale) with respect to the volume (Reimherr et al. 2021).
+
+On a homogeneous space the normaliser does not depend on x̄, so by the triangle inequality scale Delta/epsilon is
+epsilon-DP (docs/proofs/riemannian_laplace.md). Drawn exactly: no Markov chain (docs/proofs/riemannian_laws.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.distributions.ideal import point_grid, rounded_point
+from riemdp.distributions.riemannian import MOST_TRIALS, RiemannianLaplace, expected_trials, laplace_limit, mean_square
+from riemdp.errors import MechanismError
+from riemdp.mechanisms.base import pure_scale
+from riemdp.mechanisms.wrapped import WRAPPED_LAPLACE
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.release import Drawn, carry
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """The Riemannian Laplace law around the mean."""
+
+    name: str = "riemannian-laplace"
+    input: str = "point"  # around the origin; in a flat space, its coordinates
+    takes_footpoint: bool = False
+    is_baseline: bool = False
+    assumptions: tuple[str, ...] = ()
+
+    def calibrate(self, guarantee: Guarantee, sensitivity: float, method: str) -> float:
+        """Delta/epsilon; other guarantees by conversion."""
+        return pure_scale(self.name, guarantee, sensitivity, method)
+
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
+        """The law has a finite integral only below a limit of the scale; close to it, rejection takes too long."""
+        limit = laplace_limit(ball.space)
+        if not scale < limit:
+            raise MechanismError(
+                f"scale = {scale:.4g}: the Riemannian Laplace law of {ball.space!r} exists only below {limit:.4g}; "
+                f"it needs n * epsilon above {n * sensitivity / limit:.4g} here, or use mechanism='wrapped-laplace'."
+            )
+
+        trials = expected_trials(RiemannianLaplace(ball.space, ball.space.origin, scale))
+        if not trials <= MOST_TRIALS:
+            raise MechanismError(
+                f"scale = {scale:.4g}: a draw of the Riemannian Laplace law would take about {trials:.2g} trials "
+                f"(limit {MOST_TRIALS:.0g}), so near to where it ceases to exist: use mechanism='wrapped-laplace'."
+            )
+
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:
+        """The ideal point, rounded once to a public grid around the origin, moved to the ball's centre."""
+        space = ball.space
+        if space.is_flat:
+            return WRAPPED_LAPLACE.draw(value, scale, ball, footpoint)
+        grid = point_grid(space, scale, ball.radius)
+        coords = RiemannianLaplace(space, space.origin, scale).ideal_coords()
+        point = rounded_point(space, value, coords, grid)
+        return Drawn(from_origin(point[None], ball)[0], grid)
+
+    def simulate(
+        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
+    ) -> Array:
+        """The same law in float64."""
+        space = ball.space
+        noise = RiemannianLaplace(space, space.origin, scale).sample_coords(size, rng)
+        if space.is_flat:
+            return carry(value + noise, footpoint, ball)
+        return from_origin(space._exp(noise, value), ball)
+
+    def expected_error(self, scale: float, ball: Ball) -> float:
+        """The law's own root mean square distance to its centre."""
+        return math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
+
+
+def from_origin(points: Array, ball: Ball) -> Array:
+    """Points around the origin, moved by the isometry that takes it to the ball's centre."""
+    space = ball.space
+    with np.errstate(all="ignore"):
+        coords = space._log(points, space._read(space.origin, "origin"))
+    return carry(coords, np.zeros(space.dim), ball)
+
+
+RIEMANNIAN_LAPLACE = Intrinsic()

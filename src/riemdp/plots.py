@@ -1,0 +1,674 @@
+"""Pictures of releases, of predicted errors and of guarantees, made from public things alone.
+
+Every function returns a matplotlib Figure of its own, which `save_figure` writes. Colours are those of Okabe and
+Ito, which colour-blind people tell apart; markers and line styles differ too, for print in grey.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from riemdp.errors import InputError, MechanismError
+from riemdp.files import write_whole
+from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Space, SPDAffine, SPDLogEuclidean, Sphere
+from riemdp.manifolds.base import Array, whole_number
+from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
+from riemdp.privacy.release import Release
+from riemdp.statistics.mean import _request, _statistic, plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
+# By mechanism: colour, marker, line style. Laws that almost coincide get a small full and a large open marker.
+STYLES: dict[str, dict[str, Any]] = {
+    "riemannian-laplace": {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 4},
+    "wrapped-laplace": {"color": VERMILION, "marker": "s", "linestyle": "--", "markersize": 9, "mfc": "none"},
+    "wrapped-gaussian": {"color": GREEN, "marker": "^", "linestyle": "-.", "markersize": 6},
+    "kng": {"color": PURPLE, "marker": "D", "linestyle": ":", "markersize": 5},
+    "extrinsic-laplace": {"color": ORANGE, "marker": "v", "linestyle": (0, (1, 2)), "markersize": 6},
+    "extrinsic-gaussian": {"color": SKY, "marker": "P", "linestyle": (0, (1, 2)), "markersize": 6},
+    "pointwise-laplace": {"color": BLACK, "marker": "x", "linestyle": (0, (1, 2)), "markersize": 6},
+}
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "alpha": "α"}
+SHORT = {"GDP": "GDP", "ZCDP": "zCDP", "RDP": "RDP"}
+RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
+CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}
+RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--", "label": "public ball"}
+CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 1.5}
+SIMULATED = "simulated releases"
+TURN = np.linspace(0, 2 * math.pi, 361)
+ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
+MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
+FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # metadata: no clock, same bytes
+
+
+# --- files -------------------------------------------------------------------------------------------------
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as .png, .svg or .pdf, whole or not at all."""
+    write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()))
+
+
+def check_picture_path(path: str | Path) -> Path:
+    """The path, if its suffix is one that `save_figure` writes."""
+    if not isinstance(path, str | Path) or Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"path = {str(path)!r}: pass the name of a {', '.join(FORMATS)} file.")
+    return Path(path)
+
+
+def figure_bytes(figure: Figure, suffix: str) -> bytes:
+    """The content of a picture file; the same figure gives the same bytes."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "riemdp"}):
+        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=200, metadata=FORMATS[suffix])
+    return buffer.getvalue()
+
+
+# --- a release ---------------------------------------------------------------------------------------------
+
+
+def plot_release(release: Release, *, stacked: bool = False, simulations: int = 200, seed: int = 0) -> Figure:
+    """The released mean in its space, with the public ball and what the same noise does to it elsewhere.
+
+    Simulated releases are seeded draws of the mechanism around the released mean: they show how far the true
+    mean may be, and depend on the records only through the release. `stacked` puts panels below one another.
+    """
+    if not isinstance(release, Release):
+        raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
+    view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
+    panels = PANELS.get(type(release.space), _coordinate_panels)(view)
+    noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
+    lines = [f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"]
+    return _figure(panels, (lines[0] + "\n" + lines[1]) if stacked else ": ".join(lines), stacked)
+
+
+STATISTIC_NAMES = {"frechet-mean": "Fréchet mean", "tangent-mean": "tangent mean"}
+
+
+@dataclass(frozen=True)
+class View:
+    """What pictures of a release show."""
+
+    release: Release
+    size: int
+    seed: int
+
+    @cached_property
+    def ball(self) -> Ball:
+        """The public ball."""
+        return Ball(self.release.space, self.release.center, self.release.radius)
+
+    @cached_property
+    def value(self) -> Array:
+        """The released point as the space's primitives see it."""
+        return self.inner(self.release.value)
+
+    @cached_property
+    def cloud(self) -> Array:
+        """Simulated releases."""
+        return simulated_releases(self.release, self.size, self.seed)
+
+    def inner(self, points: Array) -> Array:
+        """Points as the space's primitives see them."""
+        return self.release.space._read(points, "points")
+
+    def coordinates(self, points: Array, base: Array) -> Array:
+        """Orthonormal coordinates of the logs of points at one of them, all in inner form."""
+        with np.errstate(all="ignore"):
+            return self.release.space._log(points, base)
+
+    def circle(self, base: Array, radius: float) -> Array:
+        """Points at this distance from one, in a space of dimension 2."""
+        return self.release.space._exp(radius * ROUND, base)
+
+
+def simulated_releases(release: Release, size: int, seed: int) -> Array:
+    """Seeded draws (size, *point_shape) of the mechanism, had the true mean been the released one.
+
+    A released mean outside the ball is moved onto it, as records are. One record, the released mean, stands for
+    all: each mechanism's law depends on the number of records through its scale alone.
+    """
+    ball, foot = Ball(release.space, release.center, release.radius), np.zeros(release.space.dim)
+    mechanism = by_name(release.mechanism)
+    record = Bounded(release.value[None], ball)
+    value = _statistic(mechanism, release.statistic, ball, foot).value(record, foot)
+    points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
+    return release.space._write(points, ball.center)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One part of a figure."""
+
+    draw: Callable[[Any], None]
+    is_solid: bool = False  # has three axes
+
+
+def _figure(panels: Sequence[Panel], title: str, stacked: bool) -> Figure:
+    from matplotlib.figure import Figure
+    from mpl_toolkits.mplot3d import Axes3D  # noqa: F401  registers the projection
+
+    count, width = len(panels), 4.4 if stacked else 4.8
+    rows, columns = (count, 1) if stacked else (1, count)
+    figure = Figure(figsize=(columns * width, rows * 4.2 + 1.0), layout="constrained", facecolor="white")
+    for i, panel in enumerate(panels):
+        panel.draw(figure.add_subplot(rows, columns, i + 1, projection="3d" if panel.is_solid else None))
+    figure.suptitle(title, fontsize=11)
+    _legend(figure, 2 if stacked or count == 1 else 4)
+    return figure
+
+
+def _legend(figure: Figure, columns: int) -> None:
+    """One legend for all panels, below them."""
+    entries: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        where: Any = "outside lower center"
+        figure.legend(list(entries.values()), list(entries), loc=where, ncols=columns, frameon=False, fontsize=9)
+
+
+def _bare(ax: Any, title: str) -> None:
+    """A map: equal units, no axes."""
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.set_title(title, fontsize=10)
+
+
+def _light(ax: Any) -> None:
+    """A chart: two thin axes."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["bottom", "left"]].set_color("0.6")
+    ax.tick_params(color="0.6", labelsize=9)
+
+
+def _cloud(ax: Any, xy: Array) -> None:
+    ax.scatter(xy[:, 0], xy[:, 1], **CLOUD)
+    ax.scatter([], [], **(CLOUD | {"s": 25, "alpha": 1.0, "rasterized": False}), label=SIMULATED)
+
+
+# --- surfaces ----------------------------------------------------------------------------------------------
+
+
+def _surface_panels(view: View, project: Callable[[Array], Array], backdrop: Callable[[Any], None]) -> list[Panel]:
+    """The whole of a two-dimensional space (`project` gives NaN for what cannot be seen), and a close-up."""
+
+    def whole(ax: Any) -> None:
+        backdrop(ax)
+        rim, cloud = project(view.circle(view.ball._inner_center, view.ball.radius)), project(view.inner(view.cloud))
+        if np.isfinite(rim).all():
+            ax.fill(*rim.T, color=ORANGE, alpha=0.12, linewidth=0)
+        ax.plot(*rim.T, **RIM)
+        _cloud(ax, cloud)
+        ax.plot(*project(view.ball._inner_center[None]).T, linestyle="none", **CENTER)
+        ax.plot(*project(view.value[None]).T, linestyle="none", **RELEASED)
+
+    return [Panel(whole), Panel(lambda ax: _close_up(ax, view))]
+
+
+def _close_up(ax: Any, view: View) -> None:
+    """Around the released mean: distances and directions from it are true."""
+    center, error = view.ball._inner_center, view.release.expected_error
+    cloud = view.coordinates(view.inner(view.cloud), view.value)
+    reach = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
+    rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
+    _cloud(ax, cloud)
+    ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted error {error:.3g}")
+    ax.plot(*_unbroken(rim, reach).T, **RIM)
+    ax.plot(*view.coordinates(center, view.value), linestyle="none", **CENTER)
+    ax.plot(0, 0, linestyle="none", **RELEASED)
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set_title("close-up: distance from the released mean", fontsize=10)
+    _light(ax)
+
+
+def _unbroken(path: Array, jump: float) -> Array:
+    """The path with NaN where it leaps: logs leap where geodesics from the other side become shorter."""
+    leaps = np.linalg.norm(np.diff(path, axis=0, append=path[-1:]), axis=1) > jump
+    return np.where(leaps[:, None], np.nan, path)
+
+
+def _plane_panels(view: View) -> list[Panel]:
+    def backdrop(ax: Any) -> None:
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_title("the plane", fontsize=10)
+        _light(ax)
+
+    return _surface_panels(view, lambda points: points, backdrop)
+
+
+def _disc_panels(view: View) -> list[Panel]:
+    """Poincaré's disc: (x_0, x) -> x/(R + x_0)."""
+    radius = float(view.release.space.origin[0])
+
+    def project(points: Array) -> Array:
+        return np.asarray(points[..., 1:] / (radius + points[..., :1]))
+
+    def backdrop(ax: Any) -> None:
+        ax.plot(*ROUND.T, color=BLACK, linewidth=1.2)
+        for t in (1, 2, 3):
+            ax.plot(*(math.tanh(t / 2) * ROUND).T, color="0.85", linewidth=0.7)
+        _bare(ax, "Poincaré disc (grey: 1, 2, 3 radii of curvature)")
+
+    return _surface_panels(view, project, backdrop)
+
+
+def _globe_panels(view: View) -> list[Panel]:
+    """The sphere from far away, looked at from beside the ball's centre."""
+    frame = _frame(np.asarray(view.ball.center) / np.linalg.norm(view.ball.center))
+    radius = float(np.linalg.norm(view.ball.center))
+
+    def project(points: Array) -> Array:
+        seen = points / radius @ frame.T
+        return np.where(seen[..., 2:] >= 0, seen[..., :2], np.nan)
+
+    def backdrop(ax: Any) -> None:
+        for line in _graticule():
+            ax.plot(*project(radius * line).T, color="0.85", linewidth=0.7)
+        ax.plot(*ROUND.T, color=BLACK, linewidth=1.2)
+        _bare(ax, _globe_title(project(view.value[None])))
+
+    return _surface_panels(view, project, backdrop)
+
+
+def _globe_title(released: Array) -> str:
+    hidden = not np.isfinite(released).all()
+    return "globe (the released mean lies behind)" if hidden else "globe, seen from above the ball"
+
+
+def _frame(center: Array) -> Array:
+    """Rows: right, up, and the direction of the eye, which lies 30 degrees beside the centre."""
+    aside = np.array([0.48, -0.6, 0.64])
+    aside = np.cross(center, aside if abs(center @ aside) < 0.9 else aside[::-1] * [1, -1, 1])
+    eye = math.cos(math.pi / 6) * center + math.sin(math.pi / 6) * aside / np.linalg.norm(aside)
+    pole = np.eye(3)[2 if abs(eye[2]) < 0.99 else 0]
+    right = np.cross(pole, eye) / np.linalg.norm(np.cross(pole, eye))
+    return np.stack([right, np.cross(eye, right), eye])
+
+
+def _graticule() -> list[Array]:
+    """Meridians and parallels of the unit sphere every 30 degrees."""
+    steps = np.radians(np.arange(0, 180, 30))
+    meridians = [np.stack([np.cos(a) * ROUND[:, 0], np.sin(a) * ROUND[:, 0], ROUND[:, 1]], axis=-1) for a in steps]
+    heights = np.radians([-60, -30, 0, 30, 60])
+    parallels = [np.column_stack([np.cos(h) * ROUND, np.full(len(ROUND), np.sin(h))]) for h in heights]
+    return meridians + parallels
+
+
+def _circle_panels(view: View) -> list[Panel]:
+    """The circle; simulated releases just outside of it."""
+    space, center = view.release.space, view.ball._inner_center
+    radius = float(np.linalg.norm(center))
+
+    def draw(ax: Any) -> None:
+        arc = space._exp(np.linspace(-view.ball.radius, view.ball.radius, 181)[:, None], center) / radius
+        ax.plot(*ROUND.T, color="0.6", linewidth=1.2)
+        ax.plot(*arc.T, **(RIM | {"linewidth": 4, "linestyle": "-"}))
+        _cloud(ax, 1.07 * view.inner(view.cloud) / radius)
+        ax.plot(*(center / radius), linestyle="none", **CENTER)
+        ax.plot(*(view.value / radius), linestyle="none", **RELEASED)
+        _bare(ax, "")
+
+    return [Panel(draw)]
+
+
+# --- matrices ----------------------------------------------------------------------------------------------
+
+
+def _matrix_panels(view: View) -> list[Panel]:
+    """The entries, and the matrix as an ellipse, an ellipsoid or its spectrum."""
+    k = view.release.value.shape[-1]
+    other = {2: Panel(lambda ax: _ellipses(ax, view)), 3: Panel(lambda ax: _ellipsoids(ax, view), is_solid=True)}
+    if k == 1:
+        return _coordinate_panels(view)
+    return [Panel(lambda ax: _heat_map(ax, view.release.value)), other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
+
+
+def _heat_map(ax: Any, matrix: Array) -> None:
+    """Entries as colours; small matrices also as numbers, large ones with a dash in negative cells."""
+    top, k = float(np.abs(matrix).max()), len(matrix)
+    shown = ax.imshow(matrix, cmap="PuOr_r", vmin=-top, vmax=top)
+    ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.03).outline.set_visible(False)
+    ticks = np.unique(np.linspace(0, k - 1, min(k, 8)).astype(int))
+    ax.set_xticks(ticks, ticks + 1)
+    ax.set_yticks(ticks, ticks + 1)
+    ax.tick_params(length=0, labelsize=9)
+    ax.spines[:].set_visible(False)
+    ax.set_title("entries of the released mean", fontsize=10)
+    _label_cells(ax, matrix, top)
+
+
+def _label_cells(ax: Any, matrix: Array, top: float) -> None:
+    k = len(matrix)
+    if k > MOST_NUMBERS:
+        rows, columns = np.nonzero(matrix < 0)
+        ax.scatter(columns, rows, marker="_", s=(90 / k) ** 2, color=BLACK, linewidths=0.6)
+        ax.set_xlabel("a dash marks a negative entry", fontsize=9)
+        return
+    for (i, j), entry in np.ndenumerate(matrix):
+        colour = "white" if abs(entry) > 0.6 * top else BLACK
+        ax.text(j, i, f"{entry:.2g}", ha="center", va="center", fontsize=13 - k, color=colour)
+
+
+def _outline(matrix: Array) -> Array:
+    """The ellipse xᵀ A⁻¹ x = 1: one standard deviation of a normal law of covariance A."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(ROUND @ (vectors * np.sqrt(np.maximum(values, 0))).T)
+
+
+def _ellipses(ax: Any, view: View) -> None:
+    ax.plot([], [], color=SKY, linewidth=1, label=SIMULATED)
+    for matrix in view.cloud[:50]:
+        ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
+    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label="public centre")
+    ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
+    reach = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set_title("ellipse of one standard deviation", fontsize=10)
+    _light(ax)
+
+
+def _ellipsoids(ax: Any, view: View) -> None:
+    meshes = {"released mean": view.release.value, "public centre": np.asarray(view.ball.center)}
+    styles = {
+        "released mean": {"color": BLUE, "linewidth": 0.9},
+        "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.45, "linestyle": "--"},
+    }
+    reach = 0.0
+    for name, matrix in meshes.items():
+        x, y, z = _mesh(matrix)
+        ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
+        reach = max(reach, *(float(np.abs(c).max()) for c in (x, y, z)))
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), box_aspect=(1, 1, 1))
+    ax.tick_params(labelsize=8)
+    ax.set_title("ellipsoid of one standard deviation", fontsize=10)
+
+
+def _mesh(matrix: Array) -> Array:
+    """(3, 37, 49): the ellipsoid xᵀ A⁻¹ x = 1, parallels by meridians around its axes."""
+    values, vectors = np.linalg.eigh(matrix)
+    height, turn = np.meshgrid(np.linspace(0, math.pi, 37), np.linspace(0, 2 * math.pi, 49), indexing="ij")
+    ball = np.stack([np.sin(height) * np.cos(turn), np.sin(height) * np.sin(turn), np.cos(height)])
+    return np.einsum("ij,jab->iab", vectors * np.sqrt(np.maximum(values, 0)), ball)
+
+
+def _spectrum(ax: Any, view: View) -> None:
+    released, center = (np.linalg.eigvalsh(m)[::-1] for m in (view.release.value, view.ball.center))
+    place = np.arange(1, len(released) + 1)
+    spread = np.linalg.eigvalsh(view.cloud)[:, ::-1]
+    low, high = np.quantile(spread, [0.05, 0.95], axis=0)
+    ax.fill_between(place, low, high, color=SKY, alpha=0.4, linewidth=0, label="90 % of simulated releases")
+    ax.plot(place, center, linestyle="--", linewidth=1, **(CENTER | {"markersize": 5}))
+    ax.plot(place, released, linewidth=1.2, **(RELEASED | {"markersize": 7}))
+    ax.set_yscale("log")
+    ax.set_xlabel("rank", fontsize=9)
+    ax.set_title("eigenvalues", fontsize=10)
+    _light(ax)
+
+
+# --- shapes ------------------------------------------------------------------------------------------------
+
+
+def _landmark_panels(view: View) -> list[Panel]:
+    """Landmarks of the released mean over the public centre, all turned onto the centre."""
+    center = view.ball._inner_center
+    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, view.cloud))
+
+    def draw(ax: Any) -> None:
+        small = {"markersize": 6 if len(center) <= 60 else 3}
+        _cloud(ax, np.stack([cloud.real.ravel(), cloud.imag.ravel()], axis=-1))
+        _polygon(ax, center, CENTER | small | {"linestyle": "--", "linewidth": 1})
+        _polygon(ax, released, RELEASED | small | {"linestyle": "-", "linewidth": 1.5})
+        _number_landmarks(ax, released)
+        ax.margins(0.1)
+        _bare(ax, "landmarks, turned and scaled to the public centre")
+
+    return [Panel(draw)]
+
+
+def _turned(shapes: Array, onto: Array) -> Array:
+    """Pre-shapes w times the phase that makes z* w positive."""
+    inner = (onto.conj() * shapes).sum(axis=-1, keepdims=True)
+    size = np.abs(inner)
+    return np.asarray(shapes * np.where(size > 0, inner.conj() / np.where(size > 0, size, 1.0), 1.0))
+
+
+def _polygon(ax: Any, z: Array, style: dict[str, Any]) -> None:
+    closed = np.append(z, z[0])
+    ax.plot(closed.real, closed.imag, **style)
+
+
+def _number_landmarks(ax: Any, z: Array) -> None:
+    if len(z) > 20:
+        return
+    for i, point in enumerate(z):
+        away = point / abs(point) if abs(point) > 0 else 1.0
+        offset = (10 * np.real(away), 10 * np.imag(away))
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
+        ax.annotate(str(i + 1), (point.real, point.imag), xytext=offset, fontsize=9, **place)
+
+
+# --- any space ---------------------------------------------------------------------------------------------
+
+
+def _coordinate_panels(view: View) -> list[Panel]:
+    """Orthonormal coordinates at the public centre, and their predicted error."""
+    coords = view.coordinates(view.value, view.ball._inner_center)
+    return [Panel(lambda ax: _error_bars(ax, view, coords, 0 * coords, "coordinates at the public centre"))]
+
+
+def _entry_panels(view: View) -> list[Panel]:
+    """Entries of a vector, and their predicted error."""
+    return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball._inner_center, "entries"))]
+
+
+def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:
+    place, error = np.arange(1, len(values) + 1), view.release.expected_error / math.sqrt(len(values))
+    many = len(values) > 40
+    ends = np.stack([center - view.ball.radius, center + view.ball.radius])
+    ax.fill_between(_steps(place), *ends.repeat(2, axis=1), color=ORANGE, alpha=0.15, linewidth=0)
+    ax.plot(_steps(place), ends[0].repeat(2), **(RIM | {"linewidth": 1}))
+    ax.plot(_steps(place), ends[1].repeat(2), **(RIM | {"linewidth": 1, "label": "_again"}))
+    ax.plot(place, center, linestyle="none", **(CENTER | {"markersize": 3 if many else 6}))
+    style = RELEASED | {"markersize": 4 if many else 8, "label": "released mean ± predicted error"}
+    ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
+    ax.set_xlim(0.4, len(values) + 0.6)
+    if not many:
+        ax.set_xticks(place[:: 1 if len(values) <= 20 else 2])
+    ax.set_xlabel("number of the coordinate", fontsize=9)
+    ax.set_title(title, fontsize=10)
+    _light(ax)
+
+
+def _steps(place: Array) -> Array:
+    """Both ends of the unit interval around each place."""
+    return np.stack([place - 0.5, place + 0.5], axis=-1).ravel()
+
+
+def _by_dimension(special: dict[int, Callable[[View], list[Panel]]], rest: Any) -> Callable[[View], list[Panel]]:
+    return lambda view: special.get(view.release.space.dim, rest)(view)
+
+
+# A space that is missing here is drawn by its coordinates.
+PANELS: dict[type[Space], Callable[[View], list[Panel]]] = {
+    Euclidean: _by_dimension({2: _plane_panels}, _entry_panels),
+    Sphere: _by_dimension({1: _circle_panels, 2: _globe_panels}, _coordinate_panels),
+    Hyperbolic: _by_dimension({2: _disc_panels}, _coordinate_panels),
+    SPDAffine: _matrix_panels,
+    SPDLogEuclidean: _matrix_panels,
+    KendallShapes: _landmark_panels,
+}
+
+
+# --- predicted errors --------------------------------------------------------------------------------------
+
+
+def plot_utility(
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    n: int | Sequence[int],
+    strengths: Sequence[float] | None = None,
+    statistic: str = "frechet-mean",
+) -> Figure:
+    """Predicted error of every mechanism, baselines included: no data needed.
+
+    Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
+    from a tenth to ten times the guarantee's own.
+    """
+    if np.ndim(n) == 0:
+        places: Any = _strengths(guarantee, strengths)
+        asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]
+        label = f"{SYMBOLS[_strength_name(guarantee)]} ({symbolic(guarantee, open_=True)}, {n:,} records)"
+    else:
+        if strengths is not None:
+            raise InputError("strengths and several n: pass several of one and one of the other.")
+        places = [whole_number(m, "n", 1) for m in n]  # type: ignore[union-attr]
+        asked = [(m, guarantee) for m in places]
+        label = f"number of records, {symbolic(guarantee)}"
+    errors = _predicted_errors(ball, asked, statistic)
+    return _utility_figure(ball, places, errors, label)
+
+
+def _strength_name(guarantee: Guarantee) -> str:
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    return next(name for name in guarantee.parameters if name not in ("alpha", "delta"))
+
+
+def _strengths(guarantee: Guarantee, given: Sequence[float] | None) -> Sequence[float]:
+    if given is not None:
+        return given
+    own = guarantee.parameters[_strength_name(guarantee)]
+    return [float(s) for s in own * np.geomspace(0.1, 10, 9)]
+
+
+def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
+    changed: dict[str, Any] = {_strength_name(guarantee): strength}
+    return replace(guarantee, **changed)
+
+
+def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
+    """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
+    requests = [_request(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
+    errors = {name: np.array([_error(request, name) for request in requests]) for name in MECHANISMS}
+    found = {name: values for name, values in errors.items() if np.isfinite(values).any()}
+    if not found:
+        plan(ball, *asked[-1], statistic=statistic)  # raises, and says why
+    return found
+
+
+def _error(request: Any, name: str) -> float:
+    try:
+        return float(request.plan_one(by_name(name)).expected_error)
+    except MechanismError:
+        return math.nan
+
+
+def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array], label: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained", facecolor="white")
+    ax = figure.add_subplot()
+    for name, values in errors.items():
+        extra = " (baseline)" if by_name(name).is_baseline else ""
+        ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
+    ax.axhline(ball.radius, color=GREY, linewidth=1)
+    ax.annotate(
+        "radius of the ball: above, the public centre is the better answer", (0.01, ball.radius),
+        xycoords=("axes fraction", "data"), xytext=(0, 3), textcoords="offset points", fontsize=8, color="0.3",
+    )  # fmt: skip
+    ax.set(xscale="log", yscale="log", xlabel=label, ylabel="predicted error (root mean square distance)")
+    ax.set_title(f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}", fontsize=10)
+    ax.grid(color="0.9", linewidth=0.6)
+    _light(ax)
+    _legend(figure, 2)
+    return figure
+
+
+# --- guarantees --------------------------------------------------------------------------------------------
+
+
+def symbolic(guarantee: Guarantee, *, open_: bool = False) -> str:
+    """A guarantee in symbols, such as (ε = 1, δ = 1e-06)-DP; `open_` leaves out the value of its strength."""
+    kind, strength = SHORT.get(type(guarantee).__name__, "DP"), _strength_name(guarantee)
+    values = guarantee.parameters.items()
+    shown = [f"{SYMBOLS[k]}" if open_ and k == strength else f"{SYMBOLS[k]} = {v:.4g}" for k, v in values]
+    return f"({', '.join(shown)})-{kind}"
+
+
+def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
+    """The least type II error of any test, at most `type_one` wrong the other way, of whose record was in.
+
+    Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
+    Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
+    that follow, a lower bound.
+    """
+    a = np.asarray(type_one, dtype=float)
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    if not ((a >= 0) & (a <= 1)).all():
+        raise InputError("type_one: pass probabilities, between 0 and 1.")
+    if isinstance(guarantee, GDP):
+        from scipy.special import ndtr, ndtri
+
+        return np.asarray(ndtr(ndtri(1 - a) - guarantee.mu))
+    return np.max([_pair_tradeoff(a, *pair) for pair in _pairs(guarantee)], axis=0)
+
+
+def _pair_tradeoff(a: Array, epsilon: float, delta: float) -> Array:
+    with np.errstate(over="ignore"):
+        left, right = 1 - delta - np.exp(epsilon) * a, np.exp(-epsilon) * (1 - delta - a)
+    return np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right))
+
+
+def _pairs(guarantee: Guarantee) -> list[tuple[float, float]]:
+    """(epsilon, delta) that the guarantee proves: its own if it is of that type."""
+    if isinstance(guarantee, PureDP | ApproxDP):
+        return [(guarantee.epsilon, guarantee.parameters.get("delta", 0.0))]
+    grid = [float(e) for e in np.geomspace(1e-3, 1e2, 300)]
+    return [(e, guarantee.least_strength(ApproxDP(e, 0.5))) for e in grid]
+
+
+def is_exact_tradeoff(guarantee: Guarantee) -> bool:
+    """Whether `tradeoff` is the guarantee's own curve, and not a bound through (epsilon, delta)."""
+    return isinstance(guarantee, PureDP | ApproxDP | GDP)
+
+
+def plot_tradeoff(guarantee: Guarantee) -> Figure:
+    """What the guarantee leaves to whoever tests whether a given record was in the data."""
+    from matplotlib.figure import Figure
+
+    a = np.unique(np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 1, 200)]))
+    curve, shown = tradeoff(guarantee, a), symbolic(guarantee)
+    figure = Figure(figsize=(4.6, 5.0), layout="constrained", facecolor="white")
+    ax = figure.add_subplot()
+    ax.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
+    ax.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
+    ax.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
+    ax.plot(0.05, tradeoff(guarantee, 0.05), color=VERMILION, marker="D", linestyle="none", label="at 5 % false alarms")
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.set_xlabel("type I error: false alarms", fontsize=10)
+    ax.set_ylabel("type II error: misses", fontsize=10)
+    note = "" if is_exact_tradeoff(guarantee) else "\n(bound by the best conversions to (ε, δ)-DP)"
+    ax.set_title(f"Was this record in the data?{note}", fontsize=10)
+    _light(ax)
+    _legend(figure, 1)
+    return figure

@@ -1,0 +1,76 @@
+"""What the baselines release: means as vectors of the ambient space."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from riemdp.arithmetic import round_up
+from riemdp.errors import MechanismError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds import KendallShapes, Sphere
+from riemdp.manifolds.base import Array
+from riemdp.manifolds.spd import SPD
+from riemdp.mechanisms.baselines import ambient, landmark_widths, landmarks
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.release import carry
+from riemdp.statistics.intrinsic import mean_as_coordinates
+from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+
+
+@dataclass(frozen=True)
+class AmbientMean:
+    """The Fréchet mean of matrices, the arithmetic mean of points of a sphere (docs/proofs/baselines.md)."""
+
+    name: ClassVar[str] = "frechet-mean"
+
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """Frobenius: λ_max(m0) e^r times that of the mean, 2r/n; sphere of radius R: 2R sin(r/R)/n."""
+        space = ball.space
+        if isinstance(space, SPD):
+            distance = mean_as_coordinates(space).sensitivity(ball, n, footpoint) + 2 * _rounding(ball)
+            excess = max(0.0, distance - tangent_mean_sensitivity(ball.radius, n))  # of computed means over exact ones
+            largest = float(np.linalg.eigvalsh(ball.center)[-1]) * (1 + 2.0**-30)
+            return round_up(lambda s, top, r: s * top * r.exp(), distance, largest, ball.radius + excess + 2.0**-40)
+        if isinstance(space, Sphere):
+            chord = round_up(lambda R, r: 2 * R * (r / R).sin() / n, space.radius, ball.radius)
+            return with_solver_error(chord, 64 * UNIT_ROUNDOFF * space.radius)
+        raise MechanismError(
+            f"space = {space!r}: extrinsic mechanisms exist on SPDAffine, SPDLogEuclidean and Sphere; use 'auto'."
+        )
+
+    def value(self, records: Bounded, footpoint: Array) -> Array:
+        """Where the ball really is: extrinsic noise knows no isometries."""
+        ball = records.ball
+        if isinstance(ball.space, Sphere):
+            return records.mean_of(lambda coords: ball.space._exp(coords, ball._inner_center))
+        mean = mean_as_coordinates(ball.space).value(records, footpoint)
+        return ambient(carry(mean[None], footpoint, ball)[0], ball.space)
+
+
+def _rounding(ball: Ball) -> float:
+    """Relative error of a computed matrix, as a distance."""
+    return 64 * UNIT_ROUNDOFF * ball.space.dim * (1 + ball.radius)
+
+
+@dataclass(frozen=True)
+class AlignedLandmarks:
+    """The mean of the records' coordinates, each record rotated onto the ball's centre by itself."""
+
+    name: ClassVar[str] = "frechet-mean"
+
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """In units of the coordinates' widths each of the 2k coordinates moves by 1/n at most."""
+        space = ball.space
+        if not isinstance(space, KendallShapes):
+            raise MechanismError(f"space = {space!r}: pointwise-laplace exists on KendallShapes only; use 'auto'.")
+        rounding = 64 * UNIT_ROUNDOFF / float(landmark_widths(ball).min())
+        return math.nextafter(2 * space.k * (1 / n + 2 * rounding), math.inf)
+
+    def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
+        """exp at the centre gives pre-shapes that are aligned with it."""
+        ball = records.ball
+        return records.mean_of(lambda coords: landmarks(ball.space._exp(coords, ball._inner_center)))

@@ -1,0 +1,29 @@
+"""The gradient field of the Fréchet function, which the K-norm gradient mechanism draws from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms.gradient import Field
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.statistics.intrinsic import MeanPoint
+from riemdp.statistics.sensitivity import kng_sensitivity
+
+
+@dataclass(frozen=True)
+class GradientField:
+    """x -> grad F(x) = -(1/n) sum log_x(x_i), on the ball if k_max > 0 (docs/proofs/mean_sensitivity.md, 6)."""
+
+    name: ClassVar[str] = "frechet-mean"
+
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """How far replacing one record moves the gradient at any point where the law lives."""
+        space = ball.space
+        MeanPoint().sensitivity(ball, n, footpoint)  # refuses balls in which not every mean can be computed
+        return kng_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius)
+
+    def value(self, records: Bounded, footpoint: Array) -> Field:
+        """The records around the origin, and their mean to start from."""
+        return Field(records._points, MeanPoint().value(records, footpoint))

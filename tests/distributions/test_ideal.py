@@ -1,0 +1,452 @@
+"""Points released by one rounding: against 60-digit references, on the grid, whatever the precision and the input.
+
+The one statistical test rejects at p < 1e-8 on each of its spaces, and must reject scales 3 % off.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+from scipy.linalg import expm
+
+from manifolds.exact import exact, length, lift
+from manifolds.examples import SPACES
+from riemdp import randomness
+from riemdp.arithmetic import working_precision
+from riemdp.distributions.ideal import point_grid, rounded_point
+from riemdp.errors import InputError, MechanismError
+from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Product, SPDAffine, SPDLogEuclidean, Sphere
+from riemdp.manifolds.spd import invvecd, matrix_log, vecd
+from riemdp.randomness import normals, replay
+
+LEVEL = 1e-8
+SIMPLE = [space for space in SPACES if not isinstance(space, Product)]
+FINE = 2.0**-44
+
+
+def each(spaces):
+    return pytest.mark.parametrize("space", spaces, ids=repr)
+
+
+def origin(space):
+    return space._read(space.origin, "origin")
+
+
+def base_at(space, distance, seed=0):
+    """A point at this distance of the origin, in the form that primitives take."""
+    direction = np.random.default_rng(seed).standard_normal(space.dim)
+    return space._exp(distance * direction / np.linalg.norm(direction), origin(space))
+
+
+def near(space):
+    return base_at(space, min(0.7, 0.4 * space.injectivity_radius))
+
+
+def vectors(space, size, seed=1):
+    """Coordinates of all lengths up to half of the injectivity radius."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal((size, space.dim))
+    lengths = min(1.0, space.injectivity_radius / 2) * rng.uniform(0.1, 1, (size, 1))
+    return lengths * v / np.linalg.norm(v, axis=1, keepdims=True)
+
+
+def balls(v):
+    return [arb(x) for x in v.tolist()]
+
+
+def drawn(space, scale, tape):
+    """coords(bits) of `scale` times a standard normal vector."""
+    return lambda bits: [arb(scale) * z for z in normals(replay(tape, bits), space.dim)]
+
+
+def ideal_entries(space, v, base, bits=400):
+    """The entries as mpmath numbers."""
+    with working_precision(bits):
+        return np.array([mp.mpf(x.mid()) for x in space._ideal_exp(balls(v), base)], dtype=object)
+
+
+# --- exp and log density against references -------------------------------------------------------------------
+
+
+def reference_log(space, entries, base):
+    """log_base of the point with these entries, with respect to an inner product that is the Euclidean one."""
+    reference = exact(space)
+    if isinstance(space, SPDLogEuclidean):
+        return entries - lift(vecd(matrix_log(base)))
+    if isinstance(space, SPDAffine):
+        factor = lift(np.linalg.cholesky(base))
+        whitener = np.array((mp.matrix(factor.tolist()) ** -1).tolist(), dtype=object)
+        return reference.log(whitener @ entries.reshape(base.shape) @ whitener.T, lift(np.eye(space.k)))
+    if isinstance(space, KendallShapes):
+        entries = entries[::2] + 1j * entries[1::2]
+    return reference.log(entries, reference.read(base))
+
+
+def inner(space, u, v):
+    products = np.array([mp.re(mp.conj(a) * b) for a, b in zip(u.reshape(-1), v.reshape(-1), strict=True)])
+    if isinstance(space, Hyperbolic):
+        products[0] = -products[0]
+    return sum(products)
+
+
+@each(SIMPLE)
+@pytest.mark.parametrize("far", [False, True])
+def test_ideal_exp_is_the_exponential_map_in_an_orthonormal_basis(space, far):
+    """log_base, by the reference, of the points has the inner products of the coordinates, to 30 digits."""
+    base, v = near(space) if far else origin(space), vectors(space, 4)
+    logs = [reference_log(space, ideal_entries(space, c, base), base) for c in v]
+    for i, a in enumerate(logs):
+        for j, b in enumerate(logs):
+            assert abs(inner(space, a, b) - sum(lift(v[i]) * lift(v[j]))) < mp.mpf(10) ** -30
+
+
+@each([space for space in SIMPLE if isinstance(space, Sphere | Hyperbolic | KendallShapes | SPDAffine)])
+def test_ideal_points_lie_exactly_on_the_space(space):
+    entries = ideal_entries(space, vectors(space, 1)[0], near(space))
+    if isinstance(space, Sphere):
+        assert abs(length(entries) / lift(space.radius)[()] - 1) < mp.mpf(10) ** -50
+    if isinstance(space, Hyperbolic):
+        lorentz = entries[0] ** 2 - sum(entries[1:] ** 2)
+        assert abs(lorentz / lift(space.radius)[()] ** 2 - 1) < mp.mpf(10) ** -50
+    if isinstance(space, KendallShapes):
+        z, o = entries[::2] + 1j * entries[1::2], lift(origin(space))
+        product = sum(mp.conj(a) * b for a, b in zip(o, z, strict=True))
+        assert max(abs(sum(z)), abs(length(z) - 1), abs(mp.im(product))) < mp.mpf(10) ** -50
+        assert mp.re(product) > 0
+    if isinstance(space, SPDAffine):
+        matrix = entries.reshape(space.k, space.k)
+        assert abs(matrix - matrix.T).max() < mp.mpf(10) ** -50
+        assert min(mp.eigsy(mp.matrix(matrix.tolist()), eigvals_only=True)) > 0
+
+
+def test_the_entries_depend_on_the_shape_not_on_the_phase_of_the_base():
+    space = KendallShapes(5)
+    base, zero = near(space), np.zeros(space.dim)
+    a, b = (ideal_entries(space, zero, p) for p in (base, base * np.exp(2j)))
+    assert max(abs(a - b)) < 1e-15
+
+
+@each(SPACES)
+def test_distances_in_float64_agree(space):
+    base = near(space)
+    for v in vectors(space, 3):
+        point = rounded_point(space, base, lambda bits, v=v: balls(v), 2.0**-52)
+        assert abs(float(space._dist(base, point)) - np.linalg.norm(v)) < 1e-14 * (1 + space.dim)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_affine_against_scipy(k):
+    space = SPDAffine(k)
+    base, v = near(space), vectors(space, 1)[0]
+    factor = np.linalg.cholesky(base)
+    expected = factor @ expm(invvecd(v)) @ factor.T
+    assert np.allclose(ideal_entries(space, v, base).astype(float).reshape(k, k), expected, rtol=0, atol=1e-14)
+
+
+def reference_log_density(space, v):
+    """The table of volume densities, in 60 digits."""
+    v = lift(v)
+    t = length(v)
+    if isinstance(space, Sphere):
+        return (space.d - 1) * mp.log(mp.sinc(t / lift(space.radius)[()]))
+    if isinstance(space, Hyperbolic):
+        x = t / lift(space.radius)[()]
+        return (space.d - 1) * mp.log(mp.sinh(x) / x)
+    if isinstance(space, KendallShapes):
+        return (2 * space.k - 6) * mp.log(mp.sinc(t)) + mp.log(mp.sinc(2 * t))
+    if isinstance(space, SPDAffine):
+        matrix, (i, j) = np.diag(v[: space.k]).astype(object), np.triu_indices(space.k, 1)
+        matrix[i, j] = matrix[j, i] = v[space.k :] / mp.sqrt(2)
+        r = mp.eigsy(mp.matrix(matrix.tolist()), eigvals_only=True)
+        halves = [(r[a] - r[b]) / 2 for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+        return sum((mp.log(mp.sinh(x) / x) for x in halves), start=mp.mpf(0))
+    return mp.mpf(0)
+
+
+@each(SIMPLE)
+def test_log_densities_against_the_table(space):
+    for v in vectors(space, 3):
+        with working_precision(400):
+            value = space._ideal_log_density(balls(v))
+            assert abs(mp.mpf(value.mid()) - reference_log_density(space, v)) < mp.mpf(10) ** -40
+
+
+@each(SPACES)
+def test_log_densities_agree_with_those_in_float64(space):
+    for v in vectors(space, 3):
+        with working_precision(256):
+            assert float(space._ideal_log_density(balls(v))) == pytest.approx(float(space._log_density(v)), abs=1e-13)
+
+
+@each(SPACES)
+def test_the_density_at_zero_is_one(space):
+    with working_precision(256):
+        assert space._ideal_log_density([arb(0)] * space.dim) == 0
+
+
+CUT = [Sphere(2), Sphere(1, curvature=4.0), KendallShapes(5), Product(Euclidean(2), Sphere(2))]
+
+
+def on_last_axis(space, t):
+    return [arb(0)] * (space.dim - 1) + [t]
+
+
+@each(CUT)
+def test_beyond_the_injectivity_radius_everything_is_rejected(space):
+    """A trial is accepted if log u < log J - bound, rejected if log u >= log J - bound, undecided else."""
+    reach = arb.pi() * space.injectivity_radius / math.pi
+    for t, accepted, rejected in [(reach * 0.9, True, False), (reach * 1.1, False, True), (reach + arb(0, 1e-9), False, False)]:
+        threshold = space._ideal_log_density(on_last_axis(space, t)) - arb(3)
+        assert ((arb(-1000) < threshold), (arb(-1000) >= threshold)) == (accepted, rejected)
+
+
+def test_wide_balls_leave_the_affine_density_undecided():
+    wide = [arb(0, 1e300), arb.nan()]
+    for x in wide:
+        value = SPDAffine(2)._ideal_log_density([x, arb(0), x])
+        assert not value < 5
+        assert not value >= 5
+
+
+# --- enclosures --------------------------------------------------------------------------------------------
+
+
+@each(SPACES)
+def test_enclosures_shrink_and_stay_consistent(space):
+    tape, base = [], near(space)
+    coords = drawn(space, 0.1, tape)
+    widths, entries = [], []
+    for bits in (64, 256, 1024):
+        with working_precision(2 * bits):
+            found = space._ideal_exp(coords(bits), base)
+            entries.append(found)
+            widths.append(max(x.rad() for x in found))
+            density = space._ideal_log_density(coords(bits))
+    assert widths[0] < 2.0**-45
+    assert widths[1] < widths[0] * arb(2) ** -180
+    assert widths[2] < widths[1] * arb(2) ** -700
+    assert density.rad() < arb(2) ** -900
+    for rough, sharp in zip(entries[0], entries[2], strict=True):
+        assert rough.contains(sharp)
+
+
+@each(SPACES)
+@pytest.mark.parametrize("first_bits", [4, 40])
+def test_the_draw_does_not_depend_on_how_many_bits_come_first(space, first_bits, monkeypatch):
+    """The same tape gives the same point; few bits are tried first, when no more are known."""
+    base, tape, grid = near(space), [], point_grid(space, 0.1, 1.0)
+    points = []
+    for bits in (first_bits, 2048):
+        monkeypatch.setattr(randomness, "FIRST_BITS", bits)
+        points.append(rounded_point(space, base, drawn(space, 0.1, tape), grid))
+    assert np.array_equal(*points)
+
+
+def test_undecided_attempts_are_tried_again():
+    asked = []
+
+    def coords(bits):
+        asked.append(bits)
+        return [arb.nan() if len(asked) < 3 else arb(0.25)]
+
+    assert rounded_point(Euclidean(1), np.zeros(1), coords, 0.5) == [0.5]
+    assert asked == [128, 256, 512]
+
+
+def test_precision_is_restored():
+    before = ctx.prec
+    rounded_point(Sphere(2), origin(Sphere(2)), lambda bits: [arb(0.1), arb(0.2)], FINE)
+    assert ctx.prec == before
+
+
+# --- the grid ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def raw(monkeypatch):
+    """rounded_point without its clean-up."""
+
+    def entries(space, *arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(space), "_from_ambient", lambda self, ambient: ambient)
+            return rounded_point(space, *arguments).reshape(-1)
+
+    return entries
+
+
+@each(SPACES)
+@pytest.mark.parametrize("grid", [2.0**-10, 2.0**-30])
+def test_entries_are_the_nearest_multiples_of_the_grid(space, grid, raw):
+    base = near(space)
+    for v in vectors(space, 3):
+        entries = raw(space, base, lambda bits, v=v: balls(v), grid)
+        assert np.array_equal(entries, grid * np.round(entries / grid))
+        assert max(abs(lift(entries) - ideal_entries(space, v, base))) <= grid / 2
+
+
+def test_neighbouring_bases_have_the_same_outputs(raw):
+    """On a coarse grid of the circle every output is met from both; each has a probability of at least 2 %."""
+    space = Sphere(1)
+    bases = [base_at(space, 0.3), base_at(space, 0.3 + 1e-3)]
+    met = [{tuple(raw(space, base, drawn(space, 3.0, []), 0.5)) for _ in range(1200)} for base in bases]
+    assert met[0] == met[1]
+    assert len(met[0]) == 16
+
+
+@each(SPACES)
+@pytest.mark.parametrize("scale", [1e-6, 0.05])
+def test_rounding_moves_by_less_than_a_millionth_of_the_scale(space, scale):
+    base, grid = near(space), point_grid(space, scale, 1.0)
+    for v in vectors(space, 4):
+        rough, fine = (rounded_point(space, base, lambda bits, v=v: balls(v), g) for g in (grid, 2.0**-60))
+        assert space._dist(rough, fine) <= scale * 2.0**-20 + 1e-14 * (1 + space.dim)
+
+
+@each(SPACES)
+def test_the_grid_is_a_power_of_two_and_not_finer_than_needed(space):
+    grid = point_grid(space, 0.01, 0.5)
+    assert math.frexp(grid)[0] == 0.5
+    finest = math.exp(-0.5 - 0.01 * (space.dim + 12 * math.sqrt(space.dim) + 30))
+    entries = math.prod(space.point_shape) * 3
+    assert grid >= 0.01 * 2.0**-22 * finest / math.sqrt(entries)
+
+
+@each(SPACES)
+def test_a_change_of_the_entries_moves_the_point_by_at_most_that(space):
+    """`_ambient_step` bounds it, up to the edge of the region."""
+    rng, reach = np.random.default_rng(5), 2.0
+    for size in (1e-3, 0.3, 40.0):
+        step = space._ambient_step(size, reach)
+        for seed in range(5):
+            base = base_at(space, min(reach, 0.9 * space.injectivity_radius), seed)
+            entries = ideal_entries(space, np.zeros(space.dim), base).astype(float)
+            change = rng.standard_normal(entries.shape)
+            change *= step / np.linalg.norm(change)
+            before, after = (space._from_ambient(x.reshape(space._ambient_shape)) for x in (entries, entries + _symmetric(space, change)))
+            assert space._dist(before, after) <= size * (1 + 1e-9) + 1e-12
+
+
+def _symmetric(space, change):
+    if not isinstance(space, SPDAffine):
+        return change if not isinstance(space, Product) else _symmetric_factor(space, change)
+    matrix = change.reshape(space.k, space.k)
+    return ((matrix + matrix.T) / 2).reshape(-1)
+
+
+def _symmetric_factor(space, change):
+    parts = np.split(change, np.cumsum([math.prod(f._ambient_shape) for f in space.factors])[:-1])
+    return np.concatenate([_symmetric(f, part) for f, part in zip(space.factors, parts, strict=True)])
+
+
+@pytest.mark.parametrize(
+    ("space", "scale", "radius"),
+    [(Euclidean(2), 1e-300, 1.0), (SPDAffine(2), 0.1, 700.0), (SPDAffine(1), 30.0, 1.0), (Hyperbolic(1), 1e6, 1.0)],
+)
+def test_no_room_for_a_grid(space, scale, radius):
+    with pytest.raises(MechanismError, match=r"scale = .* leaves no room for a grid.*use a smaller ball"):
+        point_grid(space, scale, radius)
+
+
+@pytest.mark.parametrize(("scale", "radius"), [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (math.nan, 1.0), (1.0, -1.0), (1.0, math.inf)])
+def test_bad_scales_and_radii(scale, radius):
+    with pytest.raises(InputError, match="scale = "):
+        point_grid(Sphere(2), scale, radius)
+
+
+# --- the law ---------------------------------------------------------------------------------------------------
+
+
+def p_value(probabilities):
+    """Of 'independent and uniform': Kolmogorov-Smirnov and the squared normal scores, Bonferroni."""
+    scores = special.ndtri(probabilities)
+    squares = special.chdtr(len(scores), scores @ scores)
+    return 3 * min(2 * min(squares, 1 - squares), stats.kstest(probabilities, "uniform").pvalue)
+
+
+LAWS = [Product(Sphere(13), Hyperbolic(13), SPDAffine(5)), KendallShapes(22)]
+
+
+@each(LAWS)
+def test_normal_coordinates_give_chi_distances(space):
+    """rho(base, released point)/scale ~ chi_d; 3 % more or less shows in the sum of squares, 80,000 chi-squares."""
+    scale, size, base = 0.05, 80_000 // space.dim, near(space)
+    grid = point_grid(space, scale, 1.0)
+    points = np.array([rounded_point(space, base, drawn(space, scale, []), grid) for _ in range(size)])
+    squares = (space._dist(base, points) / scale) ** 2
+
+    def total_p(factor):
+        below = special.chdtr(size * space.dim, factor**2 * squares.sum())
+        return 2 * min(below, special.chdtrc(size * space.dim, factor**2 * squares.sum()))
+
+    assert total_p(1.0) > LEVEL
+    assert total_p(1.03) < LEVEL
+    assert total_p(1 / 1.03) < LEVEL
+    assert p_value(special.chdtr(space.dim, squares)) > LEVEL
+
+
+# --- nothing fails -----------------------------------------------------------------------------------------------
+
+
+@each(SPACES)
+@pytest.mark.parametrize("scale", [1e-250, 1e-12, 1.0, 30.0, 1e4])
+@pytest.mark.parametrize("distance", [0.0, 5.0])
+def test_extreme_scales_and_bases(space, scale, distance):
+    base = base_at(space, distance)
+    for grid in (2.0**-990, min(2.0**-20, scale), 1024.0):
+        point = rounded_point(space, base, drawn(space, scale, []), grid)
+        assert space.contains(space._write(point, space.origin))
+
+
+NUMBERS = st.one_of(
+    st.just(0.0),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([5e-324, 2.0**-997, 1e-150, 1e150, sys.float_info.max, -sys.float_info.max]),
+    st.floats(-2, 2),
+)
+
+
+@each(SPACES)
+@given(data=st.data())
+def test_any_rounded_numbers_become_a_point(space, data):
+    size = math.prod(space._ambient_shape)
+    numbers = data.draw(st.one_of(st.lists(NUMBERS, min_size=size, max_size=size), NUMBERS.map(lambda x: [x] * size)))
+    ambient = _halves_symmetric(space, np.array(numbers))
+    point = space._from_ambient(ambient.reshape(space._ambient_shape))
+    assert space.contains(space._write(point, space.origin))
+
+
+def _halves_symmetric(space, entries):
+    if isinstance(space, SPDAffine):
+        upper = np.triu(entries.reshape(space.k, space.k))
+        return (upper + np.triu(upper, 1).T).reshape(-1)
+    if isinstance(space, Product):
+        parts = np.split(entries, np.cumsum([math.prod(f._ambient_shape) for f in space.factors])[:-1])
+        return np.concatenate([_halves_symmetric(f, part) for f, part in zip(space.factors, parts, strict=True)])
+    return entries
+
+
+@each(SPACES)
+def test_zero_noise_and_zero_entries(space):
+    base = near(space)
+    here = rounded_point(space, base, lambda bits: [arb(0)] * space.dim, FINE)
+    assert space._dist(here, base) < 1e-11
+    assert space.contains(space._write(space._from_ambient(np.zeros(space._ambient_shape)), space.origin))
+
+
+def test_a_base_whose_pivot_entry_is_zero():
+    """Frames pivot on the largest entry, so that no base divides by zero."""
+    for space, base in [(Sphere(2), [1.0, 0.0, 0.0]), (Hyperbolic(2), [1.0, 0.0, 0.0])]:
+        point = rounded_point(space, np.array(base), lambda bits: [arb(0.3), arb(0.4)], FINE)
+        assert float(space._dist(np.array(base), point)) == pytest.approx(0.5, abs=1e-12)
+    square = KendallShapes(4)
+    base = square._project(np.array([1.0, 1.0 / 3, -1.0, -1.0 / 3 + 0j]))
+    point = rounded_point(square, base, lambda bits: [arb(0.1)] * 4, FINE)
+    assert float(square._dist(base, point)) == pytest.approx(0.2, abs=1e-12)
