@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.errors import InputError
-from riemdp.privacy.bounded import BLOCK, Ball
+from riemdp.privacy.bounded import BLOCK, Ball, Bounded
 
 Array = NDArray[Any]
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
@@ -30,31 +29,29 @@ class Check:
         """Records that a release uses as they are."""
         return self.n - self.unusable - self.outside
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        quantiles = {f"{level:g}": value for level, value in self.distances.items()}
+        return {"riemdp": "check", "private": False} | vars(self) | {"inside": self.inside, "distances": quantiles}
+
     def __str__(self) -> str:
         quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
         return (
-            f"NOT PRIVATE. {self.n} records: {self.inside} in the ball, {self.outside} outside (a release moves them "
-            f"onto its rim), {self.unusable} unusable (a release takes the centre instead). Distances to the centre, "
-            f"quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
+            f"NOT PRIVATE. {self.n:,} records: {self.inside:,} in the ball, {self.outside:,} outside (a release moves "
+            f"them onto its rim), {self.unusable:,} unusable (a release takes the centre instead). Distances to the "
+            f"centre, quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
         )
 
 
 def check(X: Any, ball: Ball) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private."""
-    if not isinstance(ball, Ball):
-        raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-    space = ball.space
-    with np.errstate(all="ignore"):
-        raw = space._read(X, "X")
-        if raw.ndim != len(space._inner_shape) + 1:
-            raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}).")
-        blocks = [_distances(raw[i : i + BLOCK], ball) for i in range(0, len(raw), BLOCK)]
-    distances = np.concatenate(blocks)
+    raw = Bounded(X, ball)._raw
+    distances = np.concatenate([_distances(raw[i : i + BLOCK], ball) for i in range(0, len(raw), BLOCK)])
     usable = distances[np.isfinite(distances)]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []
     return Check(
         n=len(distances),
-        unusable=int(len(distances) - usable.size),
+        unusable=len(distances) - usable.size,
         outside=int((usable > ball.radius).sum()),
         radius=ball.radius,
         distances=dict(zip(QUANTILES, levels, strict=False)),
@@ -62,11 +59,11 @@ def check(X: Any, ball: Ball) -> Check:
 
 
 def _distances(raw: Array, ball: Ball) -> Array:
-    """Distances of projected records to the centre; NaN for unusable ones."""
+    """Distances of projected records to the centre; NaN for those that a release replaces by it."""
     axes, center = tuple(range(1, raw.ndim)), ball._inner_center
-    finite = np.isfinite(raw).all(axis=axes, keepdims=True)
-    points = ball.space._project(np.where(finite, raw, center))
-    usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
-    coords = ball.space._log(np.where(usable, points, center), center)
-    length = np.linalg.norm(coords, axis=1)
-    return np.where(usable.reshape(-1) & np.isfinite(length), length, np.nan)
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(raw).all(axis=axes, keepdims=True)
+        points = ball.space._project(np.where(finite, raw, center))
+        usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
+        coords = ball.space._log(np.where(usable, points, center), center)
+        return np.where(usable.reshape(-1), np.linalg.norm(coords, axis=1), np.nan)

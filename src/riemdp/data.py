@@ -1,4 +1,4 @@
-"""Records from files: .npy, .npz (`file.npz:key`), .csv, .parquet, .zarr, a folder or a pattern of .npy files.
+"""Records and images from files: arrays, tables, folders and patterns.
 
 Structure is checked (what the file is, how many numbers make a record); values are not looked at. A record of a
 table is a row: its numbers are a point, row by row.
@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import glob
 import math
-import zipfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,145 +20,248 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.manifolds import Space
+from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
+from riemdp.manifolds.spd import SPD
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
+TABLES = (".csv", ".parquet")
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
+
+
+@dataclass(frozen=True, repr=False)
+class Stored:
+    """Private arrays as files hold them: one of all records, or several (`is_many`) of one or more each."""
+
+    name: str
+    arrays: list[Array]
+    is_table: bool = False
+    is_many: bool = False
+
+    def __repr__(self) -> str:
+        return f"Stored({self.name!r})"
+
+    def points(self, space: Space) -> Array:
+        """The records (n, *point_shape) for one space; a single .npy stays memory-mapped."""
+        parts = [self._part(array, space) for array in self.arrays]
+        points = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not len(points):
+            raise InputError(f"{self.name!r} holds no records: pass at least one.")
+        return points
+
+    def _part(self, array: Array, space: Space) -> Array:
+        shape = point_shape(array, space)
+        if array.shape == shape and self.is_many:
+            return array[None]
+        if array.shape[1:] == shape:
+            return array
+        if array.ndim == 2 and array.shape[1] == math.prod(shape):
+            return array.reshape(-1, *shape)
+        wanted = f"(n, {', '.join(map(str, shape))})"
+        rows = f", or rows of {math.prod(shape)} numbers" if len(shape) > 1 else ""
+        raise InputError(f"{self.name!r} has shape {array.shape}: {space!r} takes records of shape {wanted}{rows}.")
+
+    def size(self, kind: type[Space]) -> int:
+        """The k or d of the space of that kind whose points these arrays hold, by the number of their entries."""
+        shape = self.arrays[0].shape
+        if len(shape) < 2 and not self.is_many:
+            raise InputError(f"{self.name!r} has shape {shape}: pass an array of several records.")
+        last = shape[-1] if shape else 1
+        if issubclass(kind, SPD):
+            return math.isqrt(last) if self.is_table else last
+        if kind is KendallShapes and self.arrays[0].dtype.kind != "c":
+            return last // 2 if self.is_table else (1, *shape)[-2]
+        return last - 1 if kind in (Sphere, Hyperbolic) else last
+
+
+def point_shape(array: Array, space: Space) -> tuple[int, ...]:
+    """The shape of a point in an array of this type of numbers: landmarks may be complex."""
+    if array.dtype.kind == "c" and isinstance(space, KendallShapes):
+        return (space.k,)
+    if array.dtype.kind == "c":
+        raise InputError(f"complex numbers are no records of {space!r}: pass real ones.")
+    return space.point_shape
+
+
+def open_records(source: str | Path) -> Stored:
+    """What the file, folder or pattern of that name holds."""
+    name = str(source)
+    many = _members(name, (".npy",))
+    if many is None:
+        path, reader = _reader(name)
+        return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
+    if not many:
+        raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
+    arrays = [_numbers(_npy(path), str(path)) for path in many]
+    odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
+    if odd is not None:
+        raise InputError(f"'{odd}' has another shape than '{many[0]}': make all files alike.")
+    return Stored(name, arrays, is_many=True)
 
 
 def load_records(source: str | Path, space: Space) -> Array:
-    """The records (n, *point_shape) of a file, for one space; memory-mapped where the format allows."""
+    """The records (n, *point_shape) of a file, folder or pattern, for one space."""
+    return open_records(source).points(space)
+
+
+def load_array(source: str | Path) -> Array:
+    """The array in one file."""
+    path, reader = _reader(str(source))
+    return _numbers(reader(path), str(source))
+
+
+def load_images(source: str | Path, track: Callable[[list[Path]], Iterable[Path]] = iter) -> Array:
+    """Images (n, h, w) or (n, h, w, 3) of an array, or of a folder or pattern of picture files, by their names.
+
+    `track` sees the picture files go by.
+    """
     name = str(source)
-    return _as_points(_read(name), space, name)
+    files = [Path(name)] if Path(name).suffix.lower() in PICTURES and Path(name).is_file() else _members(name, PICTURES)
+    if files is None:
+        return load_array(name)
+    if not files:
+        raise InputError(f"{name!r} holds no pictures: pass {', '.join(PICTURES)} files, or an array in a .npy file.")
+    images = [_picture(path) for path in track(files)]
+    odd = next((f for f, image in zip(files, images, strict=True) if image.shape != images[0].shape), None)
+    if odd is not None:
+        raise InputError(f"'{odd}' differs from '{files[0]}': pass images of one size, all grey or all in colour.")
+    return np.stack(images)
 
 
-def _as_points(array: Array, space: Space, name: str) -> Array:
-    """Rows of flat numbers become points; anything else must have the shape of points already."""
-    shape = space.point_shape
-    if array.dtype.kind not in "fiuc":
-        raise InputError(f"{name!r} holds {array.dtype} instead of numbers: save an array of floats.")
-    if array.dtype.kind == "c" or array.shape[1:] == shape:
-        return array  # complex landmarks are checked by the space
-    if array.ndim == 2 and array.shape[1] == math.prod(shape):
-        return array.reshape(-1, *shape)
-    if array.shape[2:] == shape:  # several files of several records
-        return array.reshape(-1, *shape)
-    wanted = ", ".join(map(str, shape))
-    raise InputError(
-        f"{name!r} has shape {array.shape}: {space!r} takes records of shape (n, {wanted}), or rows of "
-        f"{math.prod(shape)} numbers."
-    )
+# --- finding files -----------------------------------------------------------------------------------------
 
 
-def _read(name: str) -> Array:
-    path, _, key = name.partition(".npz:")
-    if key:
-        return _npz(Path(path + ".npz"), key)
-    if any(sign in name for sign in "*?["):
-        return _many(sorted(glob.glob(name)), name)
+def _members(name: str, suffixes: tuple[str, ...]) -> list[Path] | None:
+    """The files of a folder or pattern, in the order of their names; None if the name is that of a file."""
     location = Path(name)
-    if location.is_dir() and location.suffix != ".zarr":
-        return _many(sorted(map(str, location.glob("*.npy"))), name)
-    if not location.exists():
-        raise InputError(f"{name!r} does not exist: pass a data file.")
-    if location.suffix.lower() not in READERS:
-        raise InputError(f"{name!r} has no known format: pass {FORMATS}.")
-    return READERS[location.suffix.lower()](location)
+    if location.suffix.lower() == ".zarr" or location.is_file():
+        return None
+    if location.is_dir():
+        return sorted(path for path in location.iterdir() if path.suffix.lower() in suffixes)
+    if any(sign in name for sign in "*?["):
+        return sorted(Path(path) for path in glob.glob(name) if Path(path).suffix.lower() in suffixes)
+    return None
 
 
-def _npy(path: Path) -> Array:
+def _reader(name: str) -> tuple[Path, Callable[[Path], Any]]:
+    file, _, key = name.partition(".npz:")
+    path = Path(f"{file}.npz" if key else name)
+    if not path.exists():
+        raise InputError(f"'{path}' does not exist: pass the name of a file.")
+    if path.suffix.lower() not in READERS:
+        raise InputError(f"'{path}' has no known format: pass {FORMATS}.")
+    return path, (lambda path: _npz(path, key)) if key else READERS[path.suffix.lower()]
+
+
+def _numbers(array: Any, name: str) -> Array:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiuc":
+        raise InputError(f"{name!r} does not hold an array of numbers: save one of floats.")
+    return array
+
+
+# --- formats -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _reading(path: Path, remedy: str) -> Iterator[None]:
+    """Whatever a broken file makes its library raise becomes one sentence, without a word about its content."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
-    except (ValueError, OSError, EOFError):
-        raise InputError(f"'{path}' is not a whole .npy file of numbers: save it again with numpy.save.") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except InputError:
+        raise
+    except ImportError as error:
+        raise InputError(f"'{path}' needs {error.name}: install riemdp[dask], or save an .npy file.") from None
+    except Exception:
+        raise InputError(f"'{path}' cannot be read: {remedy}.") from None
 
 
-def _npz(path: Path, key: str = "") -> Array:
-    if not path.is_file():
-        raise InputError(f"'{path}' does not exist: pass a data file.")
-    try:
+def _npy(path: Path) -> Any:
+    with _reading(path, "save it again, with numpy.save, as an array of numbers"):
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _npz(path: Path, key: str = "") -> Any:
+    with _reading(path, "save it again, with numpy.savez, as arrays of numbers"):
         with np.load(path, allow_pickle=False) as archive:
             names = archive.files
-            if not key and len(names) == 1:
-                key = names[0]
-            if key in names:
-                return np.asarray(archive[key])
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
-        raise InputError(f"'{path}' is not a whole .npz file of numbers: save it again with numpy.savez.") from None
-    known = ", ".join(names) or "no array"
-    raise InputError(f"'{path}' holds {known}: name the array to read as {path.name}:NAME.")
+            if key or len(names) != 1:
+                _require_key(path, key, names)
+            return archive[key or names[0]]
+
+
+def _require_key(path: Path, key: str, names: list[str]) -> None:
+    if key not in names:
+        raise InputError(f"'{path}' holds {', '.join(names) or 'no array'}: name one, as {path.name}:NAME.")
 
 
 def _csv(path: Path) -> Array:
     """Rows of numbers, with or without one line of names; an empty cell is a missing value."""
-    try:
+    with _reading(path, "save rows of numbers, separated by commas"):
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise InputError(f"'{path}' is not a CSV file: save rows of numbers, separated by commas.") from None
-    if rows and not any(map(_is_number, rows[0])):
-        rows = rows[1:]
-    if not rows:
-        raise InputError(f"'{path}' holds no records: save one row of numbers for each.")
-    return np.array([_numbers(row, i, len(rows[0]), path) for i, row in enumerate(rows, start=1)])
+        start = 1 if rows and _is_header(rows[0]) else 0
+        if len(rows) == start:
+            raise InputError(f"'{path}' holds no records: save one row of numbers for each.")
+        width = len(rows[0])
+        return np.array([_row(row, width, f"'{path}', row {i + 1}") for i, row in enumerate(rows) if i >= start])
 
 
-def _is_number(cell: str) -> bool:
+def _is_header(row: list[str]) -> bool:
+    """Names, and no number."""
+    cells = [cell for cell in row if cell.strip()]
+    return bool(cells) and not any(_number(cell) is not None for cell in cells)
+
+
+def _row(cells: list[str], width: int, place: str) -> list[float]:
+    if len(cells) != width:
+        raise InputError(f"{place}: {len(cells)} cells instead of {width}; make all rows alike.")
+    values = [_number(cell) for cell in cells]
+    if None in values:
+        raise InputError(f"{place}, column {values.index(None) + 1}: not a number; leave unknown values empty.")
+    return values  # type: ignore[return-value]
+
+
+def _number(cell: str) -> float | None:
+    """NaN for an empty cell, None for text."""
     try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
-
-
-def _numbers(row: list[str], number: int, width: int, path: Path) -> list[float]:
-    if len(row) != width:
-        raise InputError(f"'{path}', record {number}: {len(row)} numbers instead of {width}; make all rows alike.")
-    wrong = [j for j, cell in enumerate(row, start=1) if cell.strip() and not _is_number(cell)]
-    if wrong:
-        raise InputError(f"'{path}', record {number}, column {wrong[0]}: not a number; leave unknown values empty.")
-    return [float(cell) if cell.strip() else math.nan for cell in row]
+        return None if cell.strip() else math.nan
 
 
 def _parquet(path: Path) -> Array:
-    """All columns, in order: numbers, or one column of lists."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise InputError(f"'{path}' needs pyarrow: install riemdp[dask], or save the records as .npy.") from None
-    try:
-        columns = [column.to_numpy() for column in parquet.read_table(path).itercolumns()]
-        stacked = [np.stack(column) if column.dtype == object else column[:, None] for column in columns]
-        return np.concatenate(stacked, axis=1, dtype=np.float64)
-    except (ArrowException, ValueError, TypeError, OSError):
-        raise InputError(f"'{path}' is not a Parquet table of numbers: save one row of numbers per record.") from None
+    """All columns, in order: numbers, or lists of numbers; not the index that pandas adds."""
+    with _reading(path, "save a table with one row of numbers per record"):
+        from pyarrow import parquet
+
+        table = parquet.read_table(path)
+        names = [name for name in table.column_names if not name.startswith("__index_level_")]
+        columns = [column.to_numpy() for column in table.select(names).itercolumns()]
+        wide = [np.stack(column) if column.dtype == object else column[:, None] for column in columns]
+        return np.concatenate(wide, axis=1, dtype=np.float64)
 
 
-def _zarr(path: Path) -> Array:
-    try:
+def _zarr(path: Path) -> Any:
+    with _reading(path, "save one array of numbers, with zarr.save"):
         import zarr
-    except ImportError:
-        raise InputError(f"'{path}' needs zarr: install riemdp[dask], or save the records as .npy.") from None
-    try:
+
         return np.asarray(zarr.open_array(str(path), mode="r")[...])
-    except Exception:  # zarr's own errors differ from version to version
-        raise InputError(f"'{path}' is not a Zarr array of numbers: save one with zarr.save.") from None
 
 
-def _many(paths: list[str], name: str) -> Array:
-    """Files of one record each, or of several; in the order of their names."""
-    if not paths:
-        raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
-    arrays = [_npy(Path(path)) for path in paths]
-    odd = next((p for p, a in zip(paths, arrays, strict=True) if a.shape != arrays[0].shape), None)
-    if odd is None:
-        return np.stack(arrays)
-    if {a.shape[1:] for a in arrays} == {arrays[0].shape[1:]} and arrays[0].ndim > 1:
-        return np.concatenate(arrays)
-    raise InputError(f"{odd!r} has another shape than {paths[0]!r}: make all files alike.")
+def _picture(path: Path) -> Array:
+    """Pixels as uint8, grey (h, w) or colour (h, w, 3); 16 bits per pixel are brought to 8, transparency is dropped."""
+    with _reading(path, "pass a whole picture"):
+        from PIL import Image
+
+        with Image.open(path) as image:
+            if image.mode.startswith("I"):
+                return (np.asarray(image) >> 8).astype(np.uint8)
+            return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
 
 
-READERS: dict[str, Callable[[Path], Array]] = {
+READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".csv": _csv,

@@ -51,6 +51,7 @@ CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "r
 SIMULATED = "simulated releases"
 TURN = np.linspace(0, 2 * math.pi, 361)
 ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
+MOST_DOTS = 4000  # of landmarks of simulated releases
 MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
 FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # metadata: no clock, same bytes
 
@@ -94,8 +95,8 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
     panels = PANELS.get(type(release.space), _coordinate_panels)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    lines = [f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"]
-    return _figure(panels, (lines[0] + "\n" + lines[1]) if stacked else ": ".join(lines), stacked)
+    lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
+    return _figure(panels, "\n".join(lines), stacked)
 
 
 STATISTIC_NAMES = {"frechet-mean": "Fréchet mean", "tangent-mean": "tangent mean"}
@@ -162,15 +163,15 @@ class Panel:
 
 def _figure(panels: Sequence[Panel], title: str, stacked: bool) -> Figure:
     from matplotlib.figure import Figure
-    from mpl_toolkits.mplot3d import Axes3D  # noqa: F401  registers the projection
 
-    count, width = len(panels), 4.4 if stacked else 4.8
+    count = len(panels)
     rows, columns = (count, 1) if stacked else (1, count)
-    figure = Figure(figsize=(columns * width, rows * 4.2 + 1.0), layout="constrained", facecolor="white")
+    width = 4.4 if stacked else 6.0 if count == 1 else 9.6
+    figure = Figure(figsize=(width, rows * 4.2 + 1.0), layout="constrained", facecolor="white")
     for i, panel in enumerate(panels):
         panel.draw(figure.add_subplot(rows, columns, i + 1, projection="3d" if panel.is_solid else None))
     figure.suptitle(title, fontsize=11)
-    _legend(figure, 2 if stacked or count == 1 else 4)
+    _legend(figure, 2 if stacked else 3 if count == 1 else 5)
     return figure
 
 
@@ -197,6 +198,19 @@ def _light(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color("0.6")
     ax.tick_params(color="0.6", labelsize=9)
+
+
+def _log_scale(axis: Any) -> None:
+    """Logarithmic, with plain numbers, also between powers of ten where these are few."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    axis._set_axes_scale("log")
+    axis.set_major_formatter(Plain())
+    axis.set_minor_formatter(Plain(minor_thresholds=(1.5, 0.5)))
 
 
 def _cloud(ax: Any, xy: Array) -> None:
@@ -313,7 +327,7 @@ def _graticule() -> list[Array]:
 
 
 def _circle_panels(view: View) -> list[Panel]:
-    """The circle; simulated releases just outside of it."""
+    """The circle, simulated releases just outside of it; and how far the mean is from the centre."""
     space, center = view.release.space, view.ball._inner_center
     radius = float(np.linalg.norm(center))
 
@@ -326,7 +340,7 @@ def _circle_panels(view: View) -> list[Panel]:
         ax.plot(*(view.value / radius), linestyle="none", **RELEASED)
         _bare(ax, "")
 
-    return [Panel(draw)]
+    return [Panel(draw), *_coordinate_panels(view)]
 
 
 # --- matrices ----------------------------------------------------------------------------------------------
@@ -386,10 +400,12 @@ def _ellipses(ax: Any, view: View) -> None:
 
 
 def _ellipsoids(ax: Any, view: View) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     meshes = {"released mean": view.release.value, "public centre": np.asarray(view.ball.center)}
     styles = {
         "released mean": {"color": BLUE, "linewidth": 0.9},
-        "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.45, "linestyle": "--"},
+        "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"},
     }
     reach = 0.0
     for name, matrix in meshes.items():
@@ -397,7 +413,11 @@ def _ellipsoids(ax: Any, view: View) -> None:
         ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
         reach = max(reach, *(float(np.abs(c).max()) for c in (x, y, z)))
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), box_aspect=(1, 1, 1))
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_major_locator(MaxNLocator(3))
+        axis.set_pane_color("white")
     ax.tick_params(labelsize=8)
+    ax.grid(color="0.9")
     ax.set_title("ellipsoid of one standard deviation", fontsize=10)
 
 
@@ -406,18 +426,16 @@ def _mesh(matrix: Array) -> Array:
     values, vectors = np.linalg.eigh(matrix)
     height, turn = np.meshgrid(np.linspace(0, math.pi, 37), np.linspace(0, 2 * math.pi, 49), indexing="ij")
     ball = np.stack([np.sin(height) * np.cos(turn), np.sin(height) * np.sin(turn), np.cos(height)])
-    return np.einsum("ij,jab->iab", vectors * np.sqrt(np.maximum(values, 0)), ball)
+    return np.asarray(np.einsum("ij,jab->iab", vectors * np.sqrt(np.maximum(values, 0)), ball))
 
 
 def _spectrum(ax: Any, view: View) -> None:
     released, center = (np.linalg.eigvalsh(m)[::-1] for m in (view.release.value, view.ball.center))
     place = np.arange(1, len(released) + 1)
-    spread = np.linalg.eigvalsh(view.cloud)[:, ::-1]
-    low, high = np.quantile(spread, [0.05, 0.95], axis=0)
-    ax.fill_between(place, low, high, color=SKY, alpha=0.4, linewidth=0, label="90 % of simulated releases")
     ax.plot(place, center, linestyle="--", linewidth=1, **(CENTER | {"markersize": 5}))
     ax.plot(place, released, linewidth=1.2, **(RELEASED | {"markersize": 7}))
-    ax.set_yscale("log")
+    _log_scale(ax.yaxis)
+    ax.set_xticks(place[:: 1 + len(place) // 16])
     ax.set_xlabel("rank", fontsize=9)
     ax.set_title("eigenvalues", fontsize=10)
     _light(ax)
@@ -429,7 +447,8 @@ def _spectrum(ax: Any, view: View) -> None:
 def _landmark_panels(view: View) -> list[Panel]:
     """Landmarks of the released mean over the public centre, all turned onto the centre."""
     center = view.ball._inner_center
-    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, view.cloud))
+    few = view.cloud[: max(20, MOST_DOTS // len(center))]
+    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, few))
 
     def draw(ax: Any) -> None:
         small = {"markersize": 6 if len(center) <= 60 else 3}
@@ -456,11 +475,11 @@ def _polygon(ax: Any, z: Array, style: dict[str, Any]) -> None:
 
 
 def _number_landmarks(ax: Any, z: Array) -> None:
-    if len(z) > 20:
+    if len(z) > 12:
         return
     for i, point in enumerate(z):
         away = point / abs(point) if abs(point) > 0 else 1.0
-        offset = (10 * np.real(away), 10 * np.imag(away))
+        offset = (15 * np.real(away), 15 * np.imag(away))
         place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
         ax.annotate(str(i + 1), (point.real, point.imag), xytext=offset, fontsize=9, **place)
 
@@ -481,13 +500,14 @@ def _entry_panels(view: View) -> list[Panel]:
 
 def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:
     place, error = np.arange(1, len(values) + 1), view.release.expected_error / math.sqrt(len(values))
-    many = len(values) > 40
-    ends = np.stack([center - view.ball.radius, center + view.ball.radius])
-    ax.fill_between(_steps(place), *ends.repeat(2, axis=1), color=ORANGE, alpha=0.15, linewidth=0)
-    ax.plot(_steps(place), ends[0].repeat(2), **(RIM | {"linewidth": 1}))
-    ax.plot(_steps(place), ends[1].repeat(2), **(RIM | {"linewidth": 1, "label": "_again"}))
-    ax.plot(place, center, linestyle="none", **(CENTER | {"markersize": 3 if many else 6}))
-    style = RELEASED | {"markersize": 4 if many else 8, "label": "released mean ± predicted error"}
+    small: dict[str, Any] = {"markersize": 4, "mec": BLUE}
+    many, far = len(values) > 40, float(np.abs(values - center).max() + 2 * error)
+    if view.ball.radius < 2 * far:
+        _draw_range(ax, _steps(place), np.repeat(center, 2), view.ball.radius)
+    else:
+        title = f"{title}\n(the public ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
+    ax.plot(place, center, linestyle="none", **(CENTER | ({"markersize": 2} if many else {})))
+    style = RELEASED | {"label": "released mean ± predicted error"} | (small if many else {})
     ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
     ax.set_xlim(0.4, len(values) + 0.6)
     if not many:
@@ -495,6 +515,12 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
     ax.set_xlabel("number of the coordinate", fontsize=9)
     ax.set_title(title, fontsize=10)
     _light(ax)
+
+
+def _draw_range(ax: Any, x: Array, center: Array, radius: float) -> None:
+    ax.fill_between(x, center - radius, center + radius, color=ORANGE, alpha=0.15, linewidth=0)
+    ax.plot(x, center - radius, **(RIM | {"linewidth": 1}))
+    ax.plot(x, center + radius, **(RIM | {"linewidth": 1, "label": "_again"}))
 
 
 def _steps(place: Array) -> Array:
@@ -536,7 +562,7 @@ def plot_utility(
     if np.ndim(n) == 0:
         places: Any = _strengths(guarantee, strengths)
         asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]
-        label = f"{SYMBOLS[_strength_name(guarantee)]} ({symbolic(guarantee, open_=True)}, {n:,} records)"
+        label = f"{SYMBOLS[_strength_name(guarantee)]} of {symbolic(guarantee, open_=True)}, {n:,} records"
     else:
         if strengths is not None:
             raise InputError("strengths and several n: pass several of one and one of the other.")
@@ -590,12 +616,10 @@ def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array
     for name, values in errors.items():
         extra = " (baseline)" if by_name(name).is_baseline else ""
         ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
-    ax.axhline(ball.radius, color=GREY, linewidth=1)
-    ax.annotate(
-        "radius of the ball: above, the public centre is the better answer", (0.01, ball.radius),
-        xycoords=("axes fraction", "data"), xytext=(0, 3), textcoords="offset points", fontsize=8, color="0.3",
-    )  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlabel=label, ylabel="predicted error (root mean square distance)")
+    ax.axhline(ball.radius, color=GREY, linewidth=3, alpha=0.5, label="the public centre's largest error")
+    ax.set(xlabel=label, ylabel="predicted error (root mean square distance)")
+    _log_scale(ax.xaxis)
+    _log_scale(ax.yaxis)
     ax.set_title(f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}", fontsize=10)
     ax.grid(color="0.9", linewidth=0.6)
     _light(ax)
@@ -606,12 +630,12 @@ def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array
 # --- guarantees --------------------------------------------------------------------------------------------
 
 
-def symbolic(guarantee: Guarantee, *, open_: bool = False) -> str:
-    """A guarantee in symbols, such as (ε = 1, δ = 1e-06)-DP; `open_` leaves out the value of its strength."""
+def symbolic(guarantee: Guarantee, *, open_: bool = False, exact: bool = False) -> str:
+    """A guarantee in symbols, such as (ε = 1, δ = 1e-06)-DP, or with `open_` (ε, δ = 1e-06)-DP; 4 digits, or all."""
     kind, strength = SHORT.get(type(guarantee).__name__, "DP"), _strength_name(guarantee)
-    values = guarantee.parameters.items()
-    shown = [f"{SYMBOLS[k]}" if open_ and k == strength else f"{SYMBOLS[k]} = {v:.4g}" for k, v in values]
-    return f"({', '.join(shown)})-{kind}"
+    texts = {k: repr(v).removesuffix(".0") if exact else f"{v:.4g}" for k, v in guarantee.parameters.items()}
+    shown = [SYMBOLS[k] if open_ and k == strength else f"{SYMBOLS[k]} = {text}" for k, text in texts.items()]
+    return f"{shown[0]}-{kind}" if open_ and len(shown) == 1 else f"({', '.join(shown)})-{kind}"
 
 
 def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
@@ -630,13 +654,13 @@ def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
         from scipy.special import ndtr, ndtri
 
         return np.asarray(ndtr(ndtri(1 - a) - guarantee.mu))
-    return np.max([_pair_tradeoff(a, *pair) for pair in _pairs(guarantee)], axis=0)
+    return np.asarray(np.max([_pair_tradeoff(a, *pair) for pair in _pairs(guarantee)], axis=0))
 
 
 def _pair_tradeoff(a: Array, epsilon: float, delta: float) -> Array:
     with np.errstate(over="ignore"):
         left, right = 1 - delta - np.exp(epsilon) * a, np.exp(-epsilon) * (1 - delta - a)
-    return np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right))
+    return np.asarray(np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right)))
 
 
 def _pairs(guarantee: Guarantee) -> list[tuple[float, float]]:
@@ -663,7 +687,8 @@ def plot_tradeoff(guarantee: Guarantee) -> Figure:
     ax.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
     ax.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
     ax.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
-    ax.plot(0.05, tradeoff(guarantee, 0.05), color=VERMILION, marker="D", linestyle="none", label="at 5 % false alarms")
+    mark: dict[str, Any] = {"color": VERMILION, "marker": "D", "linestyle": "none", "clip_on": False}
+    ax.plot(0.05, tradeoff(guarantee, 0.05), label="at 5 % false alarms", **mark)
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.set_xlabel("type I error: false alarms", fontsize=10)
     ax.set_ylabel("type II error: misses", fontsize=10)

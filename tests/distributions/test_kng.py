@@ -231,7 +231,7 @@ def test_spd_against_brute_force():
     points = spread(space, 4, 0.8, "anywhere", rng)
     draws = space._log(KNG(space, points, points[1], scale, math.inf).sample(20_000, rng), origin(space))
     values = spd_functionals(np.stack([draws[:, 0], draws[:, 1], draws[:, 2] / math.sqrt(2)], axis=-1))
-    gradient, volume, functionals = spd_grid(points, 2.6, 56)
+    gradient, volume, functionals = spd_grid(points, 2.4, 48)
 
     def largest_z(scale):
         weight = volume * np.exp(-gradient / scale)
@@ -274,7 +274,7 @@ def test_against_a_chain(space, radius, scale):
     of = chain_functionals(space, points)
 
     target = metropolis.kng(space, points, scale, ball)
-    chains = metropolis.chains(space, target, centre, 600, scale)
+    chains = metropolis.chains(space, target, centre, 400, scale)
     chains.tune(150, rng)
     chains.advance(60, rng)
     means = chains.record(12, 10, rng, of).mean(axis=0)

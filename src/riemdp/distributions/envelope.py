@@ -141,6 +141,14 @@ class Envelope:
         t = lines.invert(segment, rng.random(size), np)
         return t, lines.log_height(segment, t)
 
+    def spread(self, size: int) -> tuple[Array, Array]:
+        """Points evenly spread over the envelope's mass, for forecasts, and its log height there."""
+        lines, u = self.float_lines, (np.arange(size) + 0.5) / size
+        segment, edges = np.searchsorted(lines.edges, u), np.concatenate([[0.0], lines.edges, [1.0]])
+        share = (u - edges[segment]) / (edges[segment + 1] - edges[segment])
+        t = lines.invert(segment, share, np)
+        return t, lines.log_height(segment, t)
+
 
 @lru_cache(maxsize=32)
 def ball_lines(envelope: Envelope, precision: int) -> Lines:  # noqa: ARG001

@@ -76,7 +76,7 @@ class IsotropicLaw:
         trials, drawn, missing = self._affordable_trials(), list[Array](), size
         while missing > 0:
             batch = min(int(1.1 * trials * missing) + 16, BATCH_NUMBERS // self.space.dim + 1)
-            coords, log_ratio = self._proposals(rng, batch)
+            coords, log_ratio = self._proposals(rng, *self.envelope.propose(rng, batch))
             with np.errstate(divide="ignore"):
                 drawn.append(coords[np.log(rng.random(batch)) < log_ratio][:missing])
             missing -= len(drawn[-1])
@@ -114,10 +114,9 @@ class IsotropicLaw:
         profile, profile_slope = self._log_profile(t)
         return area + profile, area_slope + profile_slope
 
-    def _proposals(self, rng: Any, size: int) -> tuple[Array, Array]:
-        """Proposed coordinates, and the logarithms of the probabilities to accept them."""
-        t, height = self.envelope.propose(rng, size)
-        direction = rng.standard_normal((size, self.space.dim))
+    def _proposals(self, rng: Any, t: Array, height: Array) -> tuple[Array, Array]:
+        """Coordinates of proposed lengths t, and the logarithms of the probabilities to accept them."""
+        direction = rng.standard_normal((len(t), self.space.dim))
         coords = direction * (t / np.linalg.norm(direction, axis=1))[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio = self._concave(t, np)[0] - height
@@ -239,9 +238,12 @@ def _sketch(law: IsotropicLaw) -> Callable[[Array], Array]:
 
 @lru_cache(maxsize=256)
 def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
-    """Proposals per draw and E t², from proposals of a fixed seed, weighted by the chance to be accepted."""
-    size = max(512, min(4096, 2**18 // space.dim))
-    coords, log_ratio = kind(space, space.origin, scale)._proposals(np.random.default_rng(0), size)
+    """Proposals per draw and E t², from evenly spread lengths and directions of a fixed seed, weighted by the chance
+    to be accepted.
+    """
+    law: IsotropicLaw = kind(space, space.origin, scale)
+    spread = law.envelope.spread(max(128, min(2048, 2**14 // space.dim)))
+    coords, log_ratio = law._proposals(np.random.default_rng(0), *spread)
     top, lengths = log_ratio.max(), (coords**2).sum(axis=1)
     weights = np.exp(log_ratio - top)
     return math.exp(min(-top - math.log(weights.mean()), 700.0)), float(np.average(lengths, weights=weights))

@@ -32,19 +32,22 @@ class Request:
 
     def plan_all(self) -> list[Plan]:
         """The plans of all mechanisms that can give the guarantee, baselines left out, best first."""
-        plans, refusal = [], MechanismError("")
-        for mechanism in MECHANISMS.values():
-            try:
-                if not mechanism.is_baseline:
-                    plans.append(self.plan_one(mechanism))
-            except MechanismError as error:
-                refusal = refusal if refusal.args[0] else error
-        if not plans:
-            raise refusal
-        return sorted(plans, key=lambda plan: plan.expected_error)
+        return self._best([mechanism for mechanism in MECHANISMS.values() if not mechanism.is_baseline])
 
     def choose(self, name: str) -> Plan:
         """The plan of the named mechanism; 'auto': the best of those that suppose nothing more than the others."""
         if name != "auto":
             return self.plan_one(by_name(name))
-        return next(plan for plan in self.plan_all() if not by_name(plan.mechanism).assumptions)
+        return self._best([m for m in MECHANISMS.values() if not (m.is_baseline or m.assumptions)])[0]
+
+    def _best(self, mechanisms: list[Mechanism]) -> list[Plan]:
+        """The plans of those that can, best first; if none can, the first one's reason."""
+        plans, refusals = list[Plan](), list[MechanismError]()
+        for mechanism in mechanisms:
+            try:
+                plans.append(self.plan_one(mechanism))
+            except MechanismError as error:
+                refusals.append(error)
+        if not plans:
+            raise refusals[0]
+        return sorted(plans, key=lambda plan: plan.expected_error)
