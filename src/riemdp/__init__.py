@@ -1,5 +1,7 @@
 """Differential privacy for data that live on curved spaces."""
 
+from typing import Any
+
 from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
@@ -45,6 +47,9 @@ __all__ = [
     "LogGaussian",
     "MechanismError",
     "Plan",
+    "PrivateFrechetMean",
+    "PrivateMDM",
+    "PrivateTangentSpace",
     "Product",
     "PureDP",
     "Release",
@@ -67,3 +72,14 @@ __all__ = [
     "private_mean",
     "simulate",
 ]
+
+_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators when first asked for: scikit-learn takes longer to import than all the rest."""
+    if name in _ESTIMATORS:
+        from riemdp import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'riemdp' has no attribute {name!r}")

@@ -92,7 +92,8 @@ def open_records(source: str | Path) -> Stored:
         return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
     if not many:
         raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
-    arrays = [_numbers(_npy(path), str(path)) for path in many]
+    # Copied, for systems limit the number of memory maps.
+    arrays = [np.array(_numbers(_npy(path), str(path))) for path in many]
     odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
     if odd is not None:
         raise InputError(f"'{odd}' has another shape than '{many[0]}': make all files alike.")
@@ -183,17 +184,13 @@ def _npy(path: Path) -> Any:
 
 
 def _npz(path: Path, key: str = "") -> Any:
-    with _reading(path, "save it again, with numpy.savez, as arrays of numbers"):
-        with np.load(path, allow_pickle=False) as archive:
-            names = archive.files
-            if key or len(names) != 1:
-                _require_key(path, key, names)
-            return archive[key or names[0]]
-
-
-def _require_key(path: Path, key: str, names: list[str]) -> None:
-    if key not in names:
-        raise InputError(f"'{path}' holds {', '.join(names) or 'no array'}: name one, as {path.name}:NAME.")
+    remedy = "save it again, with numpy.savez, as arrays of numbers"
+    with _reading(path, remedy), np.load(path, allow_pickle=False) as archive:
+        names = archive.files
+        chosen = names[0] if len(names) == 1 and not key else key
+        if chosen not in names:
+            raise InputError(f"'{path}' holds {', '.join(names) or 'no array'}: name one, as {path.name}:NAME.")
+        return archive[chosen]
 
 
 def _csv(path: Path) -> Array:

@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from riemdp.arithmetic import round_up
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
-from riemdp.manifolds import Product
-from riemdp.manifolds.base import Array
+from riemdp.manifolds import Euclidean, Product
+from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.mechanisms import by_name
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
@@ -294,27 +294,29 @@ class ClassSums:
     noise: Wrapped
 
     @property
+    def is_gaussian(self) -> bool:
+        """Which of the two norms measures the sensitivity."""
+        return self.noise.name == WRAPPED_GAUSSIAN.name
+
+    @property
     def weight(self) -> float:
         """w, public."""
-        return self.ball.radius * (1.0 if self.noise is WRAPPED_GAUSSIAN else self.ball.space.dim**-0.25)
+        return self.ball.radius * (1.0 if self.is_gaussian else self.ball.space.dim**-0.25)
 
     @property
     def sensitivity(self) -> float:
         """In the norm that belongs to the noise, plus twice the rounding of the sums."""
-        exact = tangent_mean_sensitivity(self.ball.radius, self.n)
-        if self.noise is WRAPPED_LAPLACE:
-            exact = round_up(lambda r, w: 2 * (r**2 + w**2).sqrt() / self.n, self.ball.radius, self.weight)
+        exact = round_up(lambda r, w: 2 * (r**2 + w**2).sqrt() / self.n, self.ball.radius, self.weight)
+        if self.is_gaussian:
+            exact = tangent_mean_sensitivity(self.ball.radius, self.n)
         return with_solver_error(exact, 128 * UNIT_ROUNDOFF * self.ball.radius)
 
     def value(self, records: Array, labels: Array, classes: Array) -> Array:
-        """T (classes, dim + 1); the mean of a class's logs times its share is S_c."""
-        groups = [records[labels == label] for label in classes]
-        shares = np.array([len(group) / self.n for group in groups])
-        means = np.array([self._mean(group) for group in groups])
-        return np.column_stack([means * shares[:, None], self.weight * shares])
-
-    def _mean(self, group: Array) -> Array:
-        return Bounded(group, self.ball).coordinate_mean().point if len(group) else np.zeros(self.ball.space.dim)
+        """T (classes, dim + 1). All logs are taken at once and all sums run over n rows: class sizes are private."""
+        logs = np.column_stack([Bounded(records, self.ball)._coords, np.full(self.n, self.weight)])
+        flat = Euclidean(logs.shape[1])
+        parts = (np.where((labels == label)[:, None], logs, 0.0) for label in classes)
+        return np.stack([flat._mean_closed_form(part).point for part in parts])
 
     def draw(self, sums: Array, scale: float) -> Drawn:
         """Independent noise on each T_c, rounded once; the class means as one point of the product."""
@@ -324,10 +326,12 @@ class ClassSums:
 
     def means(self, noisy: Array) -> Array:
         """Post-processing: the shares add up to 1 and are at least 1/n, and a mean lies in the ball."""
+        noisy = np.clip(noisy, -FARTHEST, FARTHEST)
         shares = noisy[:, -1] / self.weight
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / self.n)
         coords = noisy[:, :-1] / shares[:, None]
-        length = np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), self.ball.radius)
+        with np.errstate(over="ignore"):  # a length beyond float64 gives the centre
+            length = np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), self.ball.radius)
         return carry(coords * (self.ball.radius / length), np.zeros(self.ball.space.dim), self.ball)
 
     def plan(self, classes: int, guarantee: Guarantee, calibration: str) -> Plan:

@@ -580,9 +580,10 @@ def _strength_name(guarantee: Guarantee) -> str:
 
 
 def _strengths(guarantee: Guarantee, given: Sequence[float] | None) -> Sequence[float]:
+    name = _strength_name(guarantee)
     if given is not None:
         return given
-    own = guarantee.parameters[_strength_name(guarantee)]
+    own = guarantee.parameters[name]
     return [float(s) for s in own * np.geomspace(0.1, 10, 9)]
 
 
@@ -658,7 +659,7 @@ def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
 
 
 def _pair_tradeoff(a: Array, epsilon: float, delta: float) -> Array:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # e^epsilon may be infinite
         left, right = 1 - delta - np.exp(epsilon) * a, np.exp(-epsilon) * (1 - delta - a)
     return np.asarray(np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right)))
 

@@ -42,7 +42,7 @@ from riemdp.plots import (
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
-from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.mean import plan
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FALSE_ALARMS = 0.05
-MOST_ROWS, MOST_COLUMNS = 60, 12  # of a value that is shown as a table
+FEW_ROWS, MOST_ROWS, MOST_COLUMNS = 12, 200, 12  # of a value that is shown as a table; more than few are folded
 MOST_ENTRIES = 50  # of a ledger, the latest
 
 
@@ -87,18 +87,19 @@ def _items(texts: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
-def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool, used: int = -1) -> str:
-    """A table in a box that scrolls by itself; the first column names the rows, the rest may be numbers."""
-    kind = ' class="number"' if numbers else ""
-    top = "".join(f'<th scope="col"{kind if i else ""}>{escape(text)}</th>' for i, text in enumerate(head))
+def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", used: int = -1) -> str:
+    """A table in a box that scrolls by itself; `cell`: 'number', 'line' (not broken) or text; `used`: a row to mark."""
+    kind, line = f' class="{cell}"' if cell else "", ' class="line"' if cell else ""
+    top = "".join(f'<th scope="col"{kind if i else line}>{escape(text)}</th>' for i, text in enumerate(head))
     body = [
-        f'<tr{" class=used" if i == used else ""}><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in rest)
+        f'<tr{" class=used" if i == used else ""}><th scope="row"{line}>{escape(first)}</th>'
+        + "".join(f"<td{kind}>{escape(text)}</td>" for text in rest)
         + "</tr>"
         for i, (first, *rest) in enumerate(rows)
     ]
-    parts = f"<caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>{parts}</table></div>'
+    table = f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">{table}</div>'
+    return _p(caption, "note") + box
 
 
 def _data_uri(content: bytes, kind: str) -> str:
@@ -166,7 +167,8 @@ def _value_table(value: Array) -> str:
         return _p(f"An array of shape {shape}: too large for this page, complete in the file below.")
     head = ["", *(["value"] if value.ndim == 1 else [str(j + 1) for j in range(rows.shape[1])])]
     cells = [[str(i + 1), *(f"{entry:.6g}" for entry in row)] for i, row in enumerate(rows)]
-    return _table("The released value, to 6 digits; the file has all of them.", head, cells, numbers=True)
+    table = _table("The released value, to 6 digits; the file has all of them.", head, cells, "number")
+    return table if len(rows) <= FEW_ROWS else f"<details><summary>Show the {len(rows)} rows</summary>{table}</details>"
 
 
 def _picture(release: Release) -> str:
@@ -181,10 +183,8 @@ def _picture(release: Release) -> str:
 
 # --- what is promised --------------------------------------------------------------------------------------
 
-NEIGHBOURS = (
-    "The mechanism M has it if, for all data sets D and D′ of n records that differ in one, and all sets S of "
-    "possible publications,"
-)
+NEIGHBOURS = "The mechanism M has it if, for all data sets D and D′ of n records that differ in one,"
+FOR_ALL = "for all sets S of possible publications"
 Promise = tuple[str, str]  # in words, and in symbols (HTML)
 
 
@@ -193,16 +193,16 @@ def _pure(g: PureDP) -> Promise:
         f"Whatever was published would have been published with almost the same probability if any one record had "
         f"been another one: the two probabilities differ by a factor of at most exp(ε) = {_factor(g.epsilon)}."
     )
-    return words, "P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S]"
+    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}"
 
 
 def _approx(g: ApproxDP) -> Promise:
     words = (
         f"Whatever was published would have been published with almost the same probability if any one record had "
         f"been another one: the two probabilities differ by a factor of at most exp(ε) = {_factor(g.epsilon)}, "
-        f"but for events of total probability δ = {g.delta:.3g}."
+        f"apart from a part of probability δ = {g.delta:.3g}."
     )
-    return words, "P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ"
+    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}"
 
 
 def _gaussian(g: GDP) -> Promise:
@@ -274,7 +274,7 @@ def _attacker(guarantee: Guarantee) -> str:
         f'<div class="promise">{_p(sentence)}</div>',
         weak if bound > 0.5 else "",
         _img(_image(plot_tradeoff(guarantee)), alt, caption),
-        _p("Not from this release, beyond that bound: whether a record was in the data, or anything about it alone."),
+        _p("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
         _p("What it does not hide:"),
         _items(NOT_HIDDEN),
     )
@@ -316,13 +316,12 @@ def _alternatives(release: Release) -> str:
     rows = [_alternative(row, own) for row in plans]
     caption = "Predicted error of the mechanisms that can give the same guarantee with the same ball and n."
     head = ["mechanism", "predicted error", "relative", "scale", "sensitivity"]
-    return _table(caption, head, rows, numbers=True, used=plans.index(own)) + _notes(plans)
+    return _table(caption, head, rows, "number", plans.index(own)) + _notes(plans)
 
 
 def _alternative(row: Plan, own: Plan) -> list[str]:
-    name = f"{row.mechanism} (this release)" if row is own else row.mechanism
-    ratio = f"{row.expected_error / own.expected_error:.2f}"
-    return [name, f"{row.expected_error:.4g}", ratio, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
+    ratio = "this one" if row is own else f"{row.expected_error / own.expected_error:.2f} ×"
+    return [row.mechanism, f"{row.expected_error:.4g}", ratio, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
 
 
 def _other_plans(release: Release) -> list[Plan]:
@@ -356,7 +355,7 @@ def _parameters(release: Release) -> str:
         ("rounding", rounding),
         ("riemdp", release.version),
     ]
-    return _section("Parameters", _table("All of them are public.", ["parameter", "value"], rows, numbers=False))
+    return _section("Parameters", _table("All of them are public.", ["parameter", "value"], rows))
 
 
 def _center(release: Release) -> str:
@@ -378,8 +377,13 @@ def _ledger(ledger: Ledger) -> str:
         ("remaining", symbolic(left, exact=True) if left else "nothing"),
         ("releases charged", f"{len(entries):,}"),
     ]
-    state = _table(f"State of {ledger.path.name} when this page was made.", ["quantity", "value"], rows, numbers=False)
-    lines = [(str(e.id), e.time_utc, symbolic(e.guarantee, exact=True), e.description, e.status) for e in entries[-MOST_ENTRIES:]]
+    state = _table(f"State of {ledger.path.name} when this page was made.", ["quantity", "value"], rows)
+    lines = [_entry(entry) for entry in entries[-MOST_ENTRIES:]]
     kept = "All" if len(lines) == len(entries) else f"The latest {len(lines)}"
     head = ["no.", "time (UTC)", "guarantee", "description", "status"]
-    return _section("Ledger", state, "<p></p>", _table(f"{kept} entries.", head, lines, numbers=False))
+    return _section("Ledger", state, _table(f"{kept} entries.", head, lines, "line"))
+
+
+def _entry(entry: Entry) -> list[str]:
+    time = entry.time_utc[:19].replace("T", " ")
+    return [str(entry.id), time, symbolic(entry.guarantee, exact=True), entry.description, entry.status]

@@ -278,8 +278,10 @@ def _compiled_sum(
 
 
 def _growth(x: Array, magnitude: Array) -> Array:
-    """‖M 1‖ >= ‖M‖, M = |w| |x| |w|ᵀ; see `riemdp.kernels.symmetric`."""
-    return np.asarray(np.linalg.norm((np.abs(x) @ magnitude.sum(axis=0)) @ magnitude.T, axis=1))
+    """sqrt(bᵀ M b) >= ‖M‖, M = |w| |x| |w|ᵀ and b = |w| sqrt(diag x); see `riemdp.kernels.symmetric`."""
+    b = np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ magnitude.T
+    back = (b @ magnitude)[:, None, :]
+    return np.asarray(np.sqrt(back @ np.abs(x) @ back.transpose(0, 2, 1))[:, 0, 0])
 
 
 def _hessian(logs: Array, vectors: Array) -> Array:

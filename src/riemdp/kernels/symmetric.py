@@ -99,33 +99,35 @@ def _trace(a: Array, growth: Array) -> None:
 
 
 @helper
-def _growth(w: Array, reach: Array, a: Array, rows: Array, growth: Array) -> None:
-    """‖M 1‖ for M = |w| |a| |w|ᵀ, of which reach = |w|ᵀ 1 is known: between ‖M‖ and sqrt(k) ‖M‖, without a product.
+def _growth(w: Array, a: Array, rows: Array, growth: Array) -> None:
+    """sqrt(bᵀ M b) >= ‖M‖ for M = |w| |a| |w|ᵀ and b = |w| sqrt(diag a), without forming M.
 
-    (M_ij is at most the sums of row i and of row j, which are equal for the symmetric M: hence
-    ‖M‖² <= sum_i (sum_j M_ij)².)
+    For a positive definite a, |a_ij| <= sqrt(a_ii a_jj), hence M_ij <= b_i b_j and sum M_ij² <= sum M_ij b_i b_j.
+    Sharp if M is diagonal or of rank one, and never above ‖b‖².
     """
     k = a.shape[0]
     for i in range(k):
         for lane in range(LANES):
-            rows[i, 0, lane] = reach[i] * abs(a[i, i, lane])
-    for i in range(k):
-        for j in range(i + 1, k):
-            for lane in range(LANES):
-                rows[i, 0, lane] += reach[j] * abs(a[i, j, lane])
-            for lane in range(LANES):
-                rows[j, 0, lane] += reach[i] * abs(a[i, j, lane])
-    for lane in range(LANES):
-        growth[lane] = 0.0
+            rows[i, 0, lane] = math.sqrt(a[i, i, lane])
+            rows[i, 1, lane] = 0.0
     for i in range(k):
         for lane in range(LANES):
-            rows[i, 1, lane] = 0.0
+            growth[lane] = 0.0
         for m in range(i + 1):
             f = abs(w[i, m])
             for lane in range(LANES):
-                rows[i, 1, lane] += f * rows[m, 0, lane]
-        for lane in range(LANES):
-            growth[lane] += rows[i, 1, lane] * rows[i, 1, lane]
+                growth[lane] += f * rows[m, 0, lane]
+        for m in range(i + 1):
+            f = abs(w[i, m])
+            for lane in range(LANES):
+                rows[m, 1, lane] += f * growth[lane]
+    for lane in range(LANES):
+        growth[lane] = 0.0
+    for i in range(k):
+        for j in range(i, k):
+            weight = 1.0 if i == j else 2.0
+            for lane in range(LANES):
+                growth[lane] += weight * rows[i, 1, lane] * abs(a[i, j, lane]) * rows[j, 1, lane]
     for lane in range(LANES):
         growth[lane] = math.sqrt(growth[lane])
 
@@ -315,21 +317,18 @@ def spectra(
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
     scratch, growth, bits = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES, np.int64)
-    rows, reach = np.empty((k, 2, LANES)), np.zeros(k)
+    rows = np.empty((k, 2, LANES))
     logs, y = np.empty((k, LANES)), np.empty((entries, LANES))
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
     plane, lanes_hessian = np.empty((entries + 1, LANES)), np.zeros((hessian.shape[0], LANES))
     for lane in range(LANES):
         facts[SMALLEST, lane] = np.inf
-    for i in range(k):
-        for j in range(k):
-            reach[j] += abs(w[i, j])
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
         if whiten:
-            _growth(w, reach, a, rows, growth)
+            _growth(w, a, rows, growth)
             _whiten(w, a, t)
         else:
             _trace(a, growth)

@@ -187,34 +187,41 @@ class KendallShapes(Space):
         """Close to the full Procrustes mean, the leading eigenvector of sum z z*: three power steps."""
         start: Array = points[0]
         for _ in range(3):
-            start = self._project(points.T @ (points.conj() @ start))
-        return start
+            start = points.T @ (points @ start.conj()).conj() / len(points)
+        return self._project(start)
 
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
         n = len(points)
 
-        def block(i: int, j: int) -> tuple[Array, Array, Array]:
+        def block(i: int, j: int) -> tuple[Array, Array, tuple[Array, Array, Array, float]]:
             phase, cosine = _phase(points[i:j] @ x.conj())
             angles = Angles.of(cosine)
             twice = Angles.of(2 * cosine**2 - 1)
             turn = angles.per_sine_square(twice.across - angles.across, -1.0)
             facts = np.array([angles.across.sum(), twice.across.sum(), twice.stretch.sum()])
-            weights = np.stack([angles.bend, turn, phase.real, phase.imag, angles.angle])
-            return points[i:j].T @ (angles.stretch * phase.conj()), facts, weights
+            back = phase.conj()
+            return points[i:j].T @ (angles.stretch * back), facts, (angles.bend, turn, back, angles.largest)
 
-        total, (across, turned, stretch), (bend, turn, real, imaginary, angle) = add_blocks(block, n)
-        phase, farthest = real + 1j * imaginary, float(angle.max())
+        total, (across, turned, stretch), parts = add_blocks(block, n)
+        farthest = max(part[-1] for part in parts)
         lower, reach = convexity(float(turned), 2 * farthest)
 
-        def hessian(v: Array) -> Array:
-            along = (points.conj() @ self._from_coords(v, x)) * phase  # (u* v) sine, u the aligned direction
-            pull = (bend * along.real + 1j * turn * along.imag) * phase.conj()
-            return np.asarray(across * v + self._to_coords(points.T @ pull, x) / n)
+        def step(g: Array) -> Array:
+            bend, turn, back = (np.concatenate(weights) for weights in list(zip(*parts, strict=True))[:-1])
+
+            def hessian(v: Array) -> Array:
+                along = (points @ v.view(np.complex128).conj()) * back  # conjugate of (u* v) sine, u aligned
+                pull = points.T @ ((bend * along.real - 1j * turn * along.imag) * back) / n
+                horizontal = pull - (x.conj() @ pull) * x
+                return np.asarray(across * v + horizontal.view(np.float64))
+
+            ahead = conjugate_gradients(hessian, self._from_coords(g, x).view(np.float64))
+            return self._to_coords(ahead.view(np.complex128), x)
 
         return LocalModel(
             descent=self._to_coords(total, x),
-            step=lambda g: conjugate_gradients(hessian, g),
+            step=step,
             convexity=lower,
             reach=reach / 2,
             farthest=farthest,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array
+
+T = TypeVar("T")
 
 # How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
 LONGEST_REACH = 1e-4
@@ -21,7 +24,6 @@ class Angles:
     """What the sphere and shapes need of the angles between records and a point, from their cosines."""
 
     cosine: Array
-    angle: Array
     sine_square: Array
     stretch: Array  # angle / sine
 
@@ -30,11 +32,16 @@ class Angles:
         """The angles with these cosines; every function below is smooth, and accurate, through angle 0."""
         cosine = np.clip(cosine, -1.0, 1.0)
         angle, sine_square = np.arccos(cosine), (1 - cosine) * (1 + cosine)
+        if sine_square.min(initial=1.0) >= 1e-12:
+            return cls(cosine, sine_square, angle / np.sqrt(sine_square))
         small = sine_square < 1e-12
-        if not small.any():
-            return cls(cosine, angle, sine_square, angle / np.sqrt(sine_square))
         stretch = angle / np.sqrt(np.where(small, 1.0, sine_square))
-        return cls(cosine, angle, sine_square, np.where(small, 1 + sine_square / 6, stretch))
+        return cls(cosine, sine_square, np.where(small, 1 + sine_square / 6, stretch))
+
+    @property
+    def largest(self) -> float:
+        """The largest angle."""
+        return math.acos(self.cosine.min())
 
     @property
     def across(self) -> Array:
@@ -48,9 +55,9 @@ class Angles:
 
     def per_sine_square(self, excess: Array, limit: float) -> Array:
         """excess / sine², for an excess that vanishes like limit·angle²."""
-        small = self.sine_square < 1e-8
-        if not small.any():
+        if self.sine_square.min(initial=1.0) >= 1e-8:
             return excess / self.sine_square
+        small = self.sine_square < 1e-8
         return np.where(small, limit, excess / np.where(small, 1.0, self.sine_square))
 
 
@@ -68,10 +75,10 @@ def convexity(across: float, farthest: float) -> tuple[float, float]:
     return across - reach * slope, reach
 
 
-def add_blocks(task: Callable[[int, int], tuple[Array, Array, Array]], n: int) -> tuple[Array, Array, Array]:
+def add_blocks(task: Callable[[int, int], tuple[Array, Array, T]], n: int) -> tuple[Array, Array, list[T]]:
     """(mean of the first, mean of the second, all of the third) of what the task finds in blocks of n records."""
-    vectors, facts, weights = zip(*map_ranges(task, n, ROWS), strict=True)
-    return np.sum(vectors, axis=0) / n, np.sum(facts, axis=0) / n, np.concatenate(weights, axis=-1)
+    vectors, facts, rest = zip(*map_ranges(task, n, ROWS), strict=True)
+    return sum(vectors) / n, sum(facts) / n, list(rest)
 
 
 def rounding(error: float, length: float, n: int) -> float:
@@ -91,9 +98,11 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int
     square = float((b * b).sum())
     goal = square * min(1e-4, max(1e-2 * square, 1e-14))
     for _ in range(max_iter):
+        if square <= goal:
+            break
         image = apply(direction)
         curvature = float((direction * image).sum())
-        if square <= goal or curvature <= 0.05 * float((direction * direction).sum()):
+        if curvature <= 0.05 * float((direction * direction).sum()):
             break
         alpha = square / curvature
         x, residual = x + alpha * direction, residual - alpha * image

@@ -166,12 +166,9 @@ class SPDAffine(SPD):
         return np.array([np.linalg.norm(sum_logs(points, w).total) for w in whiteners]) / len(points)
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        """‖M 1‖ <= sqrt(k) tr(x⁻¹) tr(x_i), M = |w| |x_i| |w|ᵀ; both traces are at most k - 1 + e^r.
-
-        Whitened records have eigenvalues above e^-2r.
-        """
+        """tr(x), tr(x⁻¹) <= k - 1 + e^r for records and x, and whitened records have eigenvalues above e^-2r."""
         r = min(radius, 100.0)
-        conditioning = math.sqrt(self.k) * (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
+        conditioning = (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
         return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
 
     def _representation(self, x: Array) -> float:

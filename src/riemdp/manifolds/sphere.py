@@ -166,23 +166,29 @@ class Sphere(Space):
     def _local_model(self, points: Array, x: Array) -> LocalModel:
         """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere."""
         p, n = unit(x), len(points)
+        towards = p / self.radius
 
-        def block(i: int, j: int) -> tuple[Array, Array, Array]:
-            angles = Angles.of(points[i:j] @ p / self.radius)
+        def block(i: int, j: int) -> tuple[Array, Array, Angles]:
+            angles = Angles.of(points[i:j] @ towards)
             facts = np.array([angles.across.sum(), angles.stretch.sum()])
-            return points[i:j].T @ angles.stretch, facts, np.stack([angles.bend, angles.angle])
+            return points[i:j].T @ angles.stretch, facts, angles
 
-        total, (across, stretch), (bend, angle) = add_blocks(block, n)
-        farthest = float(angle.max())
+        total, (across, stretch), angles = add_blocks(block, n)
+        farthest = max(part.largest for part in angles)
         lower, reach = convexity(float(across), farthest)
 
-        def hessian(v: Array) -> Array:
-            along = points @ _from_pole(v, p)
-            return np.asarray(across * v + _to_pole(points.T @ (bend * along), p) / (n * self.radius**2))
+        def step(g: Array) -> Array:
+            bend = np.concatenate([part.bend for part in angles]) / (n * self.radius**2)
+
+            def hessian(v: Array) -> Array:
+                pull = points.T @ (bend * (points @ v))
+                return np.asarray(across * v + pull - (p @ pull) * p)
+
+            return _to_pole(conjugate_gradients(hessian, _from_pole(g, p)), p)
 
         return LocalModel(
             descent=_to_pole(total, p),
-            step=lambda g: conjugate_gradients(hessian, g),
+            step=step,
             convexity=lower,
             reach=reach * self.radius,
             farthest=self.radius * farthest,

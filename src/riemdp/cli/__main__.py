@@ -1,0 +1,5 @@
+"""`python -m riemdp.cli`."""
+
+from riemdp.cli import main
+
+main()

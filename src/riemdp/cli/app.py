@@ -1,0 +1,85 @@
+"""The application: what every command does when something goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from riemdp.errors import BudgetExceeded, RiemdpError
+
+BAD_INPUT, REFUSED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+# The base of all complaints about usage; typer takes it from click or brings its own, by version.
+_UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class _OneLineErrors(TyperGroup):
+    """A user's mistake is one line on stderr and a code, never a traceback or a frame."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        _print_what_can_be_printed()
+        try:
+            code = super().main(*args, **{**options, "standalone_mode": False})
+        except (RiemdpError, _UsageProblem) as problem:
+            complain(problem.format_message() if hasattr(problem, "format_message") else str(problem))
+            sys.exit(REFUSED if isinstance(problem, BudgetExceeded) else BAD_INPUT)
+        except typer.Abort:
+            sys.exit(INTERRUPTED)
+        except (MemoryError, OverflowError):
+            complain("this needs more memory, or larger numbers, than there are: pass something smaller.")
+            sys.exit(BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The command; the end of a pipe, such as that of `head`, ends it in silence."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
+            raise typer.Exit(BROKEN_PIPE) from None
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    typer.echo(f"riemdp: {' '.join(message.split())}", err=True)
+
+
+def _print_what_can_be_printed() -> None:
+    """A terminal without some letter shows another one: no release is lost to its alphabet."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+# Tracebacks stay plain: pretty ones may show the values of variables, which are private.
+app = typer.Typer(
+    cls=_OneLineErrors,
+    help="Differential privacy for data that live on curved spaces.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Entry point of the command `riemdp`."""
+    app(prog_name="riemdp")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from riemdp.version import __version__
+
+        typer.echo(f"riemdp {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")]
+
+
+@app.callback(invoke_without_command=True)
+def _start(context: typer.Context, version: VersionOption = False) -> None:  # noqa: ARG001
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

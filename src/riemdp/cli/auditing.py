@@ -1,0 +1,74 @@
+"""`riemdp audit` and `riemdp demo`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from riemdp.cli import options as o
+from riemdp.cli.output import facts, progress_bar, show
+
+if TYPE_CHECKING:
+    from riemdp.audit import Audit
+
+CONTRADICTED = 1
+
+
+def audit(
+    space: o.SpaceOption,
+    size: o.SizeOption,
+    records: o.RecordsOption,
+    radius: o.RadiusOption = None,
+    center: o.CenterOption = "origin",
+    curvature: o.CurvatureOption = None,
+    mechanism: o.MechanismOption = "auto",
+    statistic: o.StatisticOption = "frechet-mean",
+    epsilon: o.EpsilonOption = None,
+    delta: o.DeltaOption = None,
+    mu: o.MuOption = None,
+    rho: o.RhoOption = None,
+    alpha: o.AlphaOption = None,
+    draws: Annotated[int, typer.Option(help="Simulated releases of each of two neighbours.", max=10**10)] = 1_000_000,
+    confidence: Annotated[float, typer.Option(help="Probability that the bounds are right.")] = 0.9999,
+    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
+    as_json: o.JsonOption = False,
+) -> None:
+    """Bound from below what a mechanism leaks, by simulation on worst-case neighbours; exit 1 if it is too much.
+
+    \b
+    riemdp audit --space sphere --size 2 --radius 0.5 --records 100 --epsilon 1
+    """
+    from riemdp.audit import audit as run
+
+    where = o.parse_space(space, size, curvature)
+    ball = o.parse_ball(where, center, radius)
+    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
+    ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "confidence": confidence, "seed": seed}
+    with progress_bar("drawing", 2 * draws) as progress:
+        found = run(ball, records, guarantee, draws=draws, progress=progress, **ask)
+    typer.echo(json.dumps(found.to_dict())) if as_json else show(facts(_rows(found)))
+    if not found.holds:
+        raise typer.Exit(CONTRADICTED)
+
+
+def _rows(found: Audit) -> dict[str, str]:
+    bounds = [f"{name} >= {bound:.4g}" for name, bound in found.lower.items()]
+    if "epsilon" not in found.lower or "alpha" in found.claimed.parameters:
+        bounds.append(f"epsilon >= {found.epsilon_lower:.4g} of pure differential privacy")
+    return {
+        "mechanism": f"{found.mechanism}, scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}",
+        "claimed": str(found.claimed),
+        "found": ", ".join(bounds),
+        "confidence": f"{found.confidence:.12g}, {found.draws:,} draws of each neighbour ({found.neighbours})",
+        "verdict": "the claim is not contradicted" if found.holds else "the claim is CONTRADICTED",
+    }
+
+
+def demo(out: Annotated[Path, typer.Argument(help="Folder for the picture.")] = Path("demo")) -> None:
+    """Real data, from images to means: a table and a picture."""
+    from riemdp.demo import main as show_demo
+
+    show_demo(out)

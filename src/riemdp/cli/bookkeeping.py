@@ -1,0 +1,73 @@
+"""`riemdp ledger`."""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from riemdp.cli.options import JsonOption, WaitOption
+from riemdp.cli.output import facts, show, table
+
+if TYPE_CHECKING:
+    from riemdp.privacy.guarantee import Guarantee
+    from riemdp.privacy.ledger import Entry, Ledger
+
+ledger = typer.Typer(help="Look at a file that keeps a privacy budget.", no_args_is_help=False)
+
+
+@ledger.callback()
+def _group() -> None:
+    """Look at a file that keeps a privacy budget."""
+
+
+@ledger.command("show")
+def show_ledger(
+    file: Annotated[Path, typer.Argument(help="The ledger.")], wait: WaitOption = 30.0, as_json: JsonOption = False
+) -> None:
+    """Show the budget, what is spent and left of it, and every reservation.
+
+    \b
+    riemdp ledger show ledger.db
+    """
+    from riemdp.privacy.ledger import Ledger
+
+    book = Ledger(file, timeout=wait)
+    history = book.history()
+    if as_json:
+        typer.echo(json.dumps(_as_data(book, history)))
+        return
+    names = ["id", "time (UTC)", "status", "guarantee", "what"]
+    entries = [table(names, map(_cells, history), numbers=["id"])] if history else []
+    show(facts({"ledger": str(file), **balance(book)}), *entries)
+
+
+def balance(book: Ledger) -> dict[str, str]:
+    """Budget, spent and left, in words."""
+    parts = {"budget": (book.budget, ROUND_HALF_EVEN), "spent": (book.spent, ROUND_UP)}
+    parts["left"] = (book.remaining, ROUND_DOWN)  # so that what is shown can be asked for
+    return {name: short(amount, rounding) if amount else "nothing" for name, (amount, rounding) in parts.items()}
+
+
+def short(guarantee: Guarantee, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A guarantee without its assumptions, to 6 digits."""
+    digits = Context(prec=6, rounding=rounding)
+    values = {name: float(digits.create_decimal(repr(value))) for name, value in guarantee.parameters.items()}
+    return f"({', '.join(f'{name} = {value:g}' for name, value in values.items())})-{guarantee.notion}"
+
+
+def _cells(entry: Entry) -> list[str]:
+    when = entry.time_utc.removesuffix("+00:00").replace("T", " ")
+    return [str(entry.id), when, entry.status, short(entry.guarantee), entry.description]
+
+
+def _as_data(book: Ledger, history: list[Entry]) -> dict[str, Any]:
+    totals = {"budget": book.budget, "spent": book.spent, "remaining": book.remaining}
+    return {
+        "riemdp": "ledger",
+        **{name: total.to_dict() if total else None for name, total in totals.items()},
+        "history": [vars(entry) | {"guarantee": entry.guarantee.to_dict()} for entry in history],
+    }

@@ -1,0 +1,173 @@
+"""What the options mean: spaces, centres, balls and guarantees as users type them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from riemdp.errors import InputError
+
+if TYPE_CHECKING:
+    from riemdp.data import Stored
+    from riemdp.manifolds.base import Array, Space
+    from riemdp.privacy.bounded import Ball
+    from riemdp.privacy.guarantee import Guarantee
+
+MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
+
+
+class SpaceName(StrEnum):
+    """Spaces that the command line knows."""
+
+    EUCLIDEAN = "euclidean"
+    SPHERE = "sphere"
+    HYPERBOLIC = "hyperbolic"
+    SPD_AFFINE = "spd-affine"
+    SPD_LOG_EUCLIDEAN = "spd-log-euclidean"
+    KENDALL = "kendall"
+
+    @property
+    def kind(self) -> Callable[..., Space]:
+        """The class of the spaces of that name."""
+        from riemdp import manifolds as m
+
+        kinds = (m.Euclidean, m.Sphere, m.Hyperbolic, m.SPDAffine, m.SPDLogEuclidean, m.KendallShapes)
+        return dict(zip(SpaceName, kinds, strict=True))[self]
+
+
+def parse_space(name: SpaceName, size: int, curvature: float | None = None) -> Space:
+    """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
+    if curvature is not None and name not in (SpaceName.SPHERE, SpaceName.HYPERBOLIC):
+        raise InputError(f"--curvature {curvature:g} does not fit --space {name}: leave it out.")
+    space = name.kind(size) if curvature is None else name.kind(size, curvature=curvature)
+    if math.prod(space.point_shape) > MOST_NUMBERS:
+        raise InputError(f"--size {size} makes points of more than {MOST_NUMBERS:,} numbers: pass a smaller one.")
+    return space
+
+
+def space_of(stored: Stored, name: SpaceName, size: int | None, curvature: float | None) -> Space:
+    """The space of that name whose points the files hold, by their shape unless the size is given."""
+    found = stored.size(name.kind) if size is None else size  # type: ignore[arg-type]
+    return parse_space(name, found, curvature)
+
+
+def parse_center(text: str, space: Space) -> Array:
+    """identity (matrices), north (sphere), origin (any space), or a file, projected onto the space."""
+    from riemdp.manifolds import Sphere
+    from riemdp.manifolds.spd import SPD
+
+    owners: dict[str, type] = {"identity": SPD, "north": Sphere, "origin": type(space)}
+    if text not in owners:
+        return load_point(text, space, "--center")
+    if not isinstance(space, owners[text]):
+        raise InputError(f"--center {text} is no point of {space!r}: pass origin or a file.")
+    return space.origin
+
+
+def load_point(text: str, space: Space, option: str) -> Array:
+    """The public point in a file, projected onto the space."""
+    from riemdp.data import load_array, point_shape
+
+    try:
+        array = load_array(text)
+        shape = point_shape(array, space)
+        if array.size != math.prod(shape):
+            raise InputError(f"it has shape {array.shape} instead of {shape}.")
+        return space.project(array.reshape(shape))
+    except InputError as problem:
+        known = " (or identity, origin, north)" if option == "--center" else ""
+        raise InputError(f"{option} {text} is no file{known} that holds a point of {space!r}: {problem}") from None
+
+
+def parse_ball(
+    space: Space, center: str | None, radius: float | None, eigenvalues: tuple[float, float] | None = None
+) -> Ball:
+    """The public ball, by centre and radius or by eigenvalue bounds."""
+    from riemdp.privacy.bounded import Ball
+
+    if eigenvalues is not None:
+        if radius is not None or center is not None:
+            raise InputError("--eigenvalues gives centre and radius: leave out --center and --radius.")
+        return Ball.from_eigenvalue_bounds(space, *eigenvalues)
+    if center is None or radius is None:
+        lacking = "--center" if center is None else "--radius"
+        raise InputError(f"{lacking} is missing: pass a public one, chosen without looking at the data.")
+    return Ball(space, parse_center(center, space), radius)
+
+
+def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
+    """The guarantee that the given ones of epsilon, delta, mu, rho and alpha determine."""
+    from riemdp.privacy.guarantee import Guarantee
+
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for kind in Guarantee.__subclasses__():
+        if set(kind.__match_args__) == set(given):
+            return kind(**given)
+    asked = " ".join(f"--{prefix}{name} {value:g}" for name, value in given.items()) or "no privacy option"
+    e, d, a, m, r = (f"--{prefix}{name}" for name in ("epsilon", "delta", "alpha", "mu", "rho"))
+    raise InputError(f"{asked}: pass {e}, {e} with {d} or {a}, {m}, or {r}.")
+
+
+def parse_budget(**options: float | None) -> Guarantee | None:
+    """The budget, None if no option gives one."""
+    given = any(value is not None for value in options.values())
+    return parse_guarantee("budget-", **options) if given else None
+
+
+def _mechanisms() -> list[str]:
+    from riemdp.mechanisms import MECHANISMS
+
+    return ["auto", *MECHANISMS]
+
+
+_STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "classical"]
+
+PRIVACY, PLACE, BUDGET, OUTPUT = "Privacy", "Public ball", "Budget", "Output"
+_place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
+_FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
+_SIZE = "Dimension d, size k of matrices, or number of landmarks"
+_CENTER, _RADIUS = "identity, origin, north, or a file.", "Of the public ball that holds the records."
+
+RecordsArgument = Annotated[str, typer.Argument(metavar="DATA", help=_FILES)]
+SpaceOption = Annotated[SpaceName, _place("--space", help="Where the records live.")]
+SizeOption = Annotated[int, _place("--size", help=f"{_SIZE}.")]
+InferredSize = Annotated[int | None, _place("--size", help=f"{_SIZE}; by default from the shape of DATA.")]
+CurvatureOption = Annotated[float | None, _place("--curvature", help="Of the sphere or hyperbolic space.")]
+CenterOption = Annotated[str | None, _place("--center", help=_CENTER)]
+RadiusOption = Annotated[float | None, _place("--radius", help=_RADIUS)]
+EigenvaluesOption = Annotated[
+    tuple[float, float] | None,
+    _place("--eigenvalues", metavar="LO HI", help="Bounds for SPD matrices, instead of centre and radius."),
+]
+RecordsOption = Annotated[int, typer.Option("--records", help="How many there are.", min=1, max=10**15)]
+MechanismOption = Annotated[
+    str, typer.Option("--mechanism", help="auto, or the name of one.", autocompletion=_mechanisms)
+]
+StatisticOption = Annotated[
+    str, typer.Option("--statistic", help=" or ".join(_STATISTICS), autocompletion=lambda: _STATISTICS)
+]
+CalibrationOption = Annotated[
+    str, typer.Option("--calibration", help="Of Gaussian noise.", autocompletion=lambda: _CALIBRATIONS)
+]
+FootpointOption = Annotated[
+    str | None, typer.Option("--footpoint", help="File: where wrapped noise is added, if not at the centre.")
+]
+EpsilonOption = Annotated[float | None, _privacy("--epsilon", help="Pure differential privacy.")]
+DeltaOption = Annotated[float | None, _privacy("--delta", help="With --epsilon: (epsilon, delta)-DP.")]
+MuOption = Annotated[float | None, _privacy("--mu", help="Gaussian differential privacy.")]
+RhoOption = Annotated[float | None, _privacy("--rho", help="Zero-concentrated differential privacy.")]
+AlphaOption = Annotated[float | None, _privacy("--alpha", help="With --epsilon: Rényi differential privacy.")]
+BudgetOption = Annotated[float | None, typer.Option(help="Of a new ledger.", rich_help_panel=BUDGET)]
+WaitOption = Annotated[
+    float, typer.Option("--wait", help="Seconds to wait for a ledger that others use.", rich_help_panel=BUDGET)
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.", rich_help_panel=OUTPUT)]

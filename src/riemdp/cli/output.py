@@ -1,0 +1,105 @@
+"""What is printed and written: tables and facts for people, files that are checked before anything is spent."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from riemdp.errors import InputError
+
+PICTURE_FORMATS = (".png", ".svg", ".pdf")
+
+
+def show(*parts: Any) -> None:
+    """Print texts, facts and tables: fitted to a terminal; elsewhere plain, in lines as long as they need."""
+    from rich.console import Console
+
+    terminal, buffer = sys.stdout.isatty(), io.StringIO()
+    looks: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
+    console = Console(file=buffer, force_terminal=terminal, width=None if terminal else 10_000, **looks)
+    console.print(*parts, sep="\n", soft_wrap=False)
+    typer.echo("\n".join(line.rstrip() for line in buffer.getvalue().splitlines()))
+
+
+def title(text: str, style: str = "bold") -> Any:
+    """A line that stands out on a terminal."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def facts(rows: dict[str, str]) -> Any:
+    """Names and texts, one below the other; a long text goes on below itself."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
+    for name, text in rows.items():
+        grid.add_row(name, text)
+    return grid
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> Any:
+    """Rows below names; columns of numbers to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    result = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        result.add_column(name, justify="right" if name in numbers else "left")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+@contextmanager
+def progress_bar(text: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """A way to report steps, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def check_outputs(outputs: dict[str, tuple[Path | None, tuple[str, ...]]], inputs: Iterable[str | Path | None]) -> None:
+    """Before anything is spent: every output, by option, can be written and overwrites no input and no other output."""
+    taken = [Path(str(source)).resolve() for source in inputs if source is not None]
+    for option, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        _check_output(option, path, suffixes)
+        place = path.resolve()
+        if any(_is_part_of(place, source) for source in taken):
+            raise InputError(f"{option} {path} would overwrite, or come among, what another option names: rename it.")
+        taken.append(place)
+
+
+def _is_part_of(place: Path, source: Path) -> bool:
+    """Whether the place is the source, lies in that folder or fits that pattern."""
+    return source in (place, place.parent) or fnmatchcase(str(place), str(source))
+
+
+def _check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{option} {path}: pass the name of a {' or '.join(suffixes)} file.")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"it is a folder: {path}")
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+            pass  # the only sure way to know that a file can be written there
+    except (OSError, ValueError) as error:
+        raise InputError(f"{option} {path} cannot be written ({error}): pass another.") from None

@@ -1,0 +1,345 @@
+"""Records and images come out of every format as they went in; a broken file is one sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import struct
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import riemdp as rd
+from riemdp.data import load_array, load_images, load_records, open_records
+from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, SPDAffine, SPDLogEuclidean, Sphere
+
+SPACES = [Euclidean(4), Sphere(3), Hyperbolic(3), SPDAffine(3), SPDLogEuclidean(2), KendallShapes(5)]
+
+
+def records(space, n=6):
+    return space.random_point(n, np.random.default_rng(1))
+
+
+def write_csv(path, rows, header=None):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(([header] if header else []) + [[repr(float(x)) for x in row] for row in rows])
+
+
+def save(path, X):
+    """One file, in the format of its suffix."""
+    flat = X.reshape(len(X), -1)
+    if path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".npz":
+        np.savez(path, X)
+    elif path.suffix == ".csv":
+        write_csv(path, flat, [f"x{i}" for i in range(flat.shape[1])])
+    elif path.suffix == ".parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table({f"x{i}": column for i, column in enumerate(flat.T)}), path)
+    else:
+        pytest.importorskip("zarr").save(str(path), X)
+
+
+# --- what is read ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet", ".zarr"])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # zarr's
+def test_every_format_gives_back_the_records_and_the_size_of_their_space(tmp_path, space, suffix):
+    X = records(space)
+    save(tmp_path / f"X{suffix}", X)
+    stored = open_records(tmp_path / f"X{suffix}")
+    assert np.array_equal(stored.points(space), X)
+    size = space.k if hasattr(space, "k") else space.d
+    assert stored.size(type(space)) == size
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("each", [1, 3])
+@pytest.mark.parametrize("pattern", ["", "/*.npy"])
+def test_a_folder_or_pattern_of_files_of_one_or_more_records(tmp_path, space, each, pattern):
+    X = records(space)
+    for i in range(0, len(X), each):
+        np.save(tmp_path / f"{i:03}.npy", X[i] if each == 1 else X[i : i + each])
+    (tmp_path / "README.txt").write_text("not a record")
+    stored = open_records(f"{tmp_path}{pattern}")
+    assert np.array_equal(stored.points(space), X)
+    assert stored.size(type(space)) == (space.k if hasattr(space, "k") else space.d)
+
+
+def test_files_of_a_folder_may_hold_different_numbers_of_records(tmp_path):
+    X = records(SPDAffine(2))
+    np.save(tmp_path / "a.npy", X[:4])
+    np.save(tmp_path / "b.npy", X[4])
+    np.save(tmp_path / "c.npy", X[5:])
+    assert np.array_equal(load_records(tmp_path, SPDAffine(2)), X)
+
+
+def test_complex_landmarks(tmp_path):
+    z = records(KendallShapes(5)) @ [1, 1j]
+    np.save(tmp_path / "z.npy", z)
+    stored = open_records(tmp_path / "z.npy")
+    assert np.array_equal(stored.points(KendallShapes(5)), z)
+    assert stored.size(KendallShapes) == 5
+    with pytest.raises(rd.InputError, match="complex"):
+        stored.points(Euclidean(5))
+
+
+def test_a_named_array_of_an_archive(tmp_path):
+    X = records(Sphere(2))
+    np.savez_compressed(tmp_path / "many.npz", other=np.zeros(3), mine=X)
+    assert np.array_equal(load_records(f"{tmp_path}/many.npz:mine", Sphere(2)), X)
+    for name in ("many.npz", "many.npz:yours"):
+        with pytest.raises(rd.InputError, match=r"holds other, mine: name one, as many.npz:NAME"):
+            open_records(tmp_path / name)
+
+
+def test_an_npy_file_is_mapped_and_not_read(tmp_path):
+    np.save(tmp_path / "X.npy", records(SPDAffine(3)))
+    assert isinstance(load_records(tmp_path / "X.npy", SPDAffine(3)), np.memmap)
+
+
+def test_names_may_look_like_patterns(tmp_path):
+    (tmp_path / "run[1]").mkdir()
+    np.save(tmp_path / "run[1]" / "X.npy", records(Sphere(2)))
+    assert np.array_equal(load_records(tmp_path / "run[1]" / "X.npy", Sphere(2)), records(Sphere(2)))
+
+
+def test_integers_and_other_floats_are_numbers(tmp_path):
+    for dtype in (np.int32, np.uint8, np.float32, ">f8"):
+        np.save(tmp_path / "X.npy", np.arange(6).reshape(3, 2).astype(dtype))
+        assert rd.check(load_records(tmp_path / "X.npy", Euclidean(2)), rd.Ball(Euclidean(2), [0, 0], 9.0)).n == 3
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def test_csv_with_or_without_names_marks_and_missing_values(tmp_path):
+    rows = [[1.5, 2.0], [3.0, 4.0]]
+    for text in ("1.5,2\n3,4\n", "a,b\n1.5,2\n3,4", "\ufeffa,b\r\n1.5,2\r\n\r\n3,4\r\n", ' "1.5" , 2 \n3, 4\n'.replace(' "1.5" ', "1.5")):
+        (tmp_path / "X.csv").write_text(text, encoding="utf-8", newline="")
+        assert load_records(tmp_path / "X.csv", Euclidean(2)).tolist() == rows
+    (tmp_path / "X.csv").write_text(",\n1,\n 1e999,nan\n")  # an empty first row is a record, not names
+    expected = [[np.nan, np.nan], [1, np.nan], [np.inf, np.nan]]
+    assert np.array_equal(load_records(tmp_path / "X.csv", Euclidean(2)), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no records"),
+        ("a,b\n", "holds no records"),
+        ("1,2\n3,secret\n", "row 2, column 2: not a number"),
+        ("1,2\n3\n", "row 2: 1 cells instead of 2"),
+        ("a,b\n1,2,3\n", "row 2: 3 cells instead of 2"),
+        ("1;2\n3;4\n", "row 2, column 1"),
+        ("1,secret\n3,4\n", "row 1, column 2"),
+    ],
+)
+def test_csv_that_holds_no_rows_of_numbers(tmp_path, text, says):
+    (tmp_path / "X.csv").write_text(text)
+    with pytest.raises(rd.InputError, match=says) as caught:
+        open_records(tmp_path / "X.csv")
+    assert "secret" not in str(caught.value)
+
+
+def test_csv_that_is_no_text(tmp_path):
+    (tmp_path / "X.csv").write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(rd.InputError, match=r"X.csv' cannot be read: save rows of numbers"):
+        open_records(tmp_path / "X.csv")
+
+
+def test_parquet_of_lists_and_without_pandas_index(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X = records(SPDAffine(2))
+    lists = pyarrow.table({"matrix": list(X.reshape(-1, 4)), "__index_level_0__": np.arange(6)})
+    parquet.write_table(lists, tmp_path / "X.parquet")
+    assert np.array_equal(load_records(tmp_path / "X.parquet", SPDAffine(2)), X)
+    missing = pyarrow.table({"a": pyarrow.array([1, None]), "b": [2.0, 3.0]})
+    parquet.write_table(missing, tmp_path / "Y.parquet")
+    assert np.array_equal(load_records(tmp_path / "Y.parquet", Euclidean(2)), [[1, 2], [np.nan, 3]], equal_nan=True)
+
+
+@pytest.mark.parametrize("columns", [{}, {"a": ["x", "y"]}, {"a": [1, 2], "b": [[1, 2], [3]]}, {"a": [[1], None]}])
+def test_parquet_without_rows_of_numbers(tmp_path, columns):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table(columns), tmp_path / "X.parquet")
+    with pytest.raises(rd.InputError, match=r"X.parquet' cannot be read: save a table"):
+        open_records(tmp_path / "X.parquet")
+
+
+@pytest.mark.parametrize(("suffix", "package"), [(".parquet", "pyarrow"), (".zarr", "zarr")])
+def test_a_missing_package_is_named(tmp_path, monkeypatch, suffix, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / f"X{suffix}").write_bytes(b"")
+    with pytest.raises(rd.InputError, match=rf"needs {package}: install riemdp\[dask\]"):
+        open_records(tmp_path / f"X{suffix}")
+
+
+# --- what is refused -------------------------------------------------------------------------------------------
+
+
+def lying_header():
+    """An .npy file that promises a million records and holds one number."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 3)})
+    return file.getvalue() + struct.pack("<d", 1.0)
+
+
+def archive_of(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("X.npy", content)
+    return file.getvalue()
+
+
+def npy_of(array):
+    np.save(file := io.BytesIO(), array, allow_pickle=True)
+    return file.getvalue()
+
+
+BROKEN = {
+    "empty.npy": b"",
+    "text.npy": b"1 2 3\n4 5 6\n",
+    "short.npy": npy_of(np.ones((9, 3)))[:-1],
+    "lying.npy": lying_header(),
+    "objects.npy": npy_of(np.array([{}, []], dtype=object)),
+    "words.npy": npy_of(np.array(["one", "two"])),
+    "truths.npy": npy_of(np.array([[True], [False]])),
+    "archive.npy": archive_of(npy_of(np.ones((3, 3)))),
+    "overflow.npy": lying_header().replace(b"(1000000, 3), ", b"(%d, 9), " % 2**62)[:128],
+    "empty.npz": b"",
+    "array.npz": npy_of(np.ones((3, 3))),
+    "text.npz": b"PK\x03\x04 no archive",
+    "lying.npz": archive_of(lying_header()),
+    "objects.npz": archive_of(npy_of(np.array([{}, []], dtype=object))),
+    "text.parquet": b"PAR1 no table PAR1",
+    "text.zarr": b"no folder",
+    "unknown.mat": b"5",
+    "nosuffix": b"5",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(tmp_path, name):
+    for package, suffix in (("pyarrow", ".parquet"), ("zarr", ".zarr")):
+        if name.endswith(suffix):
+            pytest.importorskip(package)
+    (tmp_path / name).write_bytes(BROKEN[name])
+    with pytest.raises(rd.InputError, match=name) as caught:
+        open_records(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(rd.InputError, match=name):
+        load_array(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["none.npy", "none.npz", "none.npz:key", "none/", "none/*.npy", "none.zarr"])
+def test_missing_files(tmp_path, name):
+    with pytest.raises(rd.InputError, match="does not exist|holds no .npy file"):
+        open_records(f"{tmp_path}/{name}")
+
+
+def test_folders_that_make_no_records(tmp_path):
+    with pytest.raises(rd.InputError, match=r"holds no .npy file"):
+        open_records(tmp_path)
+    np.save(tmp_path / "a.npy", np.eye(3))
+    np.save(tmp_path / "b.npy", np.eye(2))
+    with pytest.raises(rd.InputError, match=r"b.npy' has another shape than '.*a.npy'"):
+        open_records(tmp_path)
+    np.save(tmp_path / "b.npy", np.ones((2, 3)))
+    with pytest.raises(rd.InputError, match=r"shape \(2, 3\)"):
+        load_records(tmp_path, SPDAffine(3))
+
+
+@pytest.mark.parametrize(
+    ("shape", "space"),
+    [
+        ((3, 3), SPDAffine(3)),
+        ((5, 3, 2), SPDAffine(3)),
+        ((5, 2, 2), SPDAffine(3)),
+        ((5, 8), SPDAffine(3)),
+        ((2, 5, 3, 3), SPDAffine(3)),
+        ((5, 2), KendallShapes(5)),
+        ((3,), Euclidean(3)),
+        ((), Euclidean(1)),
+        ((5, 2), Sphere(2)),
+    ],
+)
+def test_shapes_that_are_not_of_records(tmp_path, shape, space):
+    np.save(tmp_path / "X.npy", np.ones(shape))
+    with pytest.raises(rd.InputError, match=r"has shape \("):
+        load_records(tmp_path / "X.npy", space)
+
+
+def test_one_matrix_is_not_taken_for_flat_rows(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(4))
+    stored = open_records(tmp_path / "X.npy")
+    with pytest.raises(rd.InputError, match=r"records of shape \(n, 4, 4\)"):
+        stored.points(SPDAffine(stored.size(SPDAffine)))
+    with pytest.raises(rd.InputError, match="several records"):
+        np.save(tmp_path / "x.npy", np.ones(3))
+        open_records(tmp_path / "x.npy").size(Euclidean)
+
+
+def test_no_records(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((0, 3, 3)))
+    with pytest.raises(rd.InputError, match="holds no records"):
+        load_records(tmp_path / "X.npy", SPDAffine(3))
+
+
+def test_private_arrays_have_no_representation(tmp_path):
+    np.save(tmp_path / "X.npy", np.full((3, 2), 0.123))
+    assert "0.123" not in repr(open_records(tmp_path / "X.npy"))
+
+
+# --- images ----------------------------------------------------------------------------------------------------
+
+
+def picture(path, pixels, mode=None):
+    from PIL import Image
+
+    Image.fromarray(pixels).convert(mode).save(path) if mode else Image.fromarray(pixels).save(path)
+
+
+def test_images_of_an_array(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (3, 8, 9), dtype=np.uint8)
+    np.savez(tmp_path / "a.npz", images=images)
+    assert np.array_equal(load_images(f"{tmp_path}/a.npz:images"), images)
+
+
+@pytest.mark.parametrize("shape", [(8, 9), (8, 9, 3)])
+@pytest.mark.parametrize("suffix", ["png", "bmp", "tiff"])
+def test_a_folder_or_pattern_of_pictures_by_name(tmp_path, shape, suffix):
+    images = np.random.default_rng(0).integers(0, 256, (3, *shape), dtype=np.uint8)
+    for i in (2, 0, 1):
+        picture(tmp_path / f"{i}.{suffix}", images[i])
+    seen = []
+    assert np.array_equal(load_images(tmp_path, lambda files: (seen.append(f) or f for f in files)), images)
+    assert [path.name for path in seen] == [f"{i}.{suffix}" for i in range(3)]
+    assert np.array_equal(load_images(f"{tmp_path}/[01].*"), images[:2])
+    assert np.array_equal(load_images(tmp_path / f"2.{suffix}"), images[2:])
+
+
+def test_transparent_black_and_white_and_deep_pictures(tmp_path):
+    pixels = np.array([[0, 255], [255, 0]], dtype=np.uint8)
+    for mode, expected in (("1", pixels), ("LA", pixels), ("RGBA", np.stack([pixels] * 3, axis=-1))):
+        picture(tmp_path / "x.png", pixels, mode)
+        assert np.array_equal(load_images(tmp_path / "x.png")[0], expected)
+    picture(tmp_path / "x.png", pixels.astype(np.uint16) * 257)
+    assert np.array_equal(load_images(tmp_path / "x.png")[0], pixels)
+
+
+def test_pictures_that_differ_or_are_none(tmp_path):
+    with pytest.raises(rd.InputError, match="holds no pictures"):
+        load_images(tmp_path)
+    picture(tmp_path / "a.png", np.zeros((5, 5), dtype=np.uint8))
+    picture(tmp_path / "b.png", np.zeros((5, 5, 3), dtype=np.uint8))
+    with pytest.raises(rd.InputError, match=r"b.png' differs from '.*a.png'"):
+        load_images(tmp_path)
+    (tmp_path / "b.png").write_bytes(b"no picture")
+    with pytest.raises(rd.InputError, match=r"b.png' cannot be read"):
+        load_images(tmp_path)

@@ -1,0 +1,147 @@
+"""The documentation tells the truth: its examples run, its links lead somewhere, and it leaves nothing out."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import warnings
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import riemdp
+from riemdp.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+# A fence within a list or a note is indented; its own indentation is that of its lines.
+FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+EXECUTED = {"python", "pycon", "bash"}
+NOT_OURS = ("pip install ", "make ")  # done by the tests of the package as such
+IMPORTED_BY_EXAMPLES = ("geomstats.geometry.hypersphere", "pyriemann.estimation", "pyriemann.classification")
+
+
+def name(page):
+    return str(page.relative_to(DOCS))
+
+
+def blocks(page):
+    """(language, code) of the fences, in order."""
+    return [(language, code) for _, language, code in FENCE.findall(page.read_text())]
+
+
+def with_examples():
+    return [page for page in PAGES if EXECUTED & {language for language, _ in blocks(page)}]
+
+
+def run_python(code, namespace, page):
+    exec(compile(code, name(page), "exec"), namespace)
+
+
+def run_session(code, namespace, page):
+    test = doctest.DocTestParser().get_doctest(code, namespace, name(page), name(page), 0)
+    test.globs = namespace  # names that it defines are there in the next block
+    problems = []
+    runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS)
+    assert test.examples
+    assert runner.run(test, out=problems.append, clear_globs=False).failed == 0, "".join(problems)
+
+
+def run_commands(code, namespace, page):
+    for line in code.replace("\\\n", " ").splitlines():
+        if line.startswith(NOT_OURS):
+            continue
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "riemdp", f"{name(page)}: nothing tests the command {line!r}"
+        result = CliRunner().invoke(app, arguments, prog_name="riemdp")
+        assert result.exit_code == 0, f"{line}: {result.output}"
+
+
+RUN = {"python": run_python, "pycon": run_session, "bash": run_commands}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _others_warn_when_imported():
+    """Our own warnings are errors; what other packages say about themselves when imported is not our business."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in IMPORTED_BY_EXAMPLES:
+            pytest.importorskip(module, exc_type=ImportError)
+
+
+@pytest.mark.parametrize("page", with_examples(), ids=name)
+def test_examples_run(page, tmp_path, monkeypatch):
+    """Page by page, in one namespace and one folder, as a reader would."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for language, code in blocks(page):
+        RUN.get(language, lambda *_: None)(code, namespace, page)
+
+
+def test_every_guide_has_examples():
+    guides = {page for page in PAGES if page.parent.name == "guides"}
+    assert guides | {DOCS / f"{page}.md" for page in ("index", "start", "choosing", "mechanisms")} <= set(with_examples())
+
+
+def test_fences_have_a_language_that_is_run():
+    """A fence in another language, or in none, would escape the tests."""
+    opened = {name(page): re.findall(r"^ *```(\S*)", page.read_text(), re.MULTILINE)[::2] for page in PAGES}
+    assert {page: set(names) - EXECUTED for page, names in opened.items() if set(names) - EXECUTED} == {}
+
+
+def headings(page):
+    """Anchors as Python-Markdown makes them of headings."""
+    found = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", page.read_text()), re.MULTILINE)
+    texts = [re.sub(r"[^\w\s-]", "", text.encode("ascii", "ignore").decode()).strip().lower() for text in found]
+    return {re.sub(r"[-\s]+", "-", text) for text in texts}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(re.sub(FENCE, "", page.read_text())):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_relative_to(DOCS), f"{link} leaves the site"
+        assert target.is_file(), link
+        assert not anchor or anchor in headings(target), link
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r": (\S+\.md)$|: (\S+)/\*$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages, folders = ({entry[i] for entry in listed if entry[i]} for i in (0, 1))
+    written = {name(page) for page in PAGES if page.parent.name not in folders}
+    assert written == pages
+    assert {page.parent.name for page in PAGES} >= folders == {"proofs", "decisions"}
+
+
+def test_every_public_name_has_a_place_in_the_reference():
+    reference = "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
+    named = re.findall(r"^::: riemdp\.(?:\w+\.)*(\w+)$", reference, re.MULTILINE)
+    assert set(riemdp.__all__) - {"__version__"} <= set(named)
+    assert len(named) == len(set(named))
+
+
+def test_every_option_has_a_place_in_the_reference():
+    page = (DOCS / "reference" / "cli.md").read_text()
+    commands = dict(get_command(app).commands)
+    commands |= commands.pop("ledger").commands
+    options = {o for c in commands.values() for p in c.params for o in p.opts if o.startswith("--")} - {"--help"}
+    assert len(options) > 25
+    assert {option for option in options if f"`{option}`" not in page} == set()
+    assert all(f"riemdp {command}" in page for command in get_command(app).commands)
+
+
+def test_nothing_is_loaded_from_elsewhere():
+    """The site works offline: no script, font or picture from the network."""
+    settings = (ROOT / "mkdocs.yml").read_text()
+    assert "font: false" in settings
+    assert "http" not in re.sub(r"#.*", "", settings)
+    outside = [name(page) for page in PAGES if re.search(r"!\[[^]]*\]\(http|<script|<img|<link", page.read_text())]
+    assert outside == []
