@@ -11,25 +11,32 @@ INSTALL := $(PIP) install --no-compile
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test bench lint docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo   certified means of real data: a table and a picture in demo/"
+	@echo "make demo   private means of real data: a table, a picture and a report in demo/"
 	@echo "make test   the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make bench  speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make docs   the documentation, as pages in site/"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make clean  remove what the others made"
 
 demo: .venv/runtime.done
-	$(BIN)/python -m riemdp.demo demo
+	@rm -rf demo
+	$(BIN)/riemdp demo demo
 
 test: .venv/test.done
 	RIEMDP_TESTS_ON_WHEEL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 bench: .venv/test.done
 	$(BIN)/python benchmarks/means.py $(ARGS)
+	$(BIN)/python benchmarks/samplers.py
+	$(BIN)/python benchmarks/release.py
+
+docs: .venv/docs.done
+	$(BIN)/mkdocs build --strict
 
 lint: .venv/lint.done
 	$(BIN)/ruff check
@@ -37,7 +44,7 @@ lint: .venv/lint.done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv build demo benchmarks/results
+	rm -rf .venv build demo site benchmarks/results
 
 .venv/pip.done:
 	@echo "Making .venv"

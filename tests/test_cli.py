@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -12,9 +15,11 @@ from typer.testing import CliRunner
 
 import riemdp as rd
 from riemdp.audit import audit
-from riemdp.cli import SpaceName, app, parse_center, parse_guarantee, parse_space
+from riemdp.cli import app
+from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
 
 MAIN = "from riemdp.cli import main; main()"
+BALL = "--space spd-affine --center identity --radius 1.5".split()
 AUDIT = "audit --space sphere --size 2 --radius 0.5 --records 50 --draws 20000".split()
 
 
@@ -61,6 +66,15 @@ def test_centers_by_name_and_from_a_file(tmp_path):
     assert np.array_equal(parse_center(str(tmp_path / "center.npy"), rd.SPDAffine(2)), np.diag([1.0, 2.0]))
 
 
+def test_centers_from_files_are_brought_onto_the_space(tmp_path):
+    np.savetxt(tmp_path / "center.csv", [[2.0, 1.0], [1.0, 3.0]], delimiter=",")
+    assert np.array_equal(parse_center(str(tmp_path / "center.csv"), rd.SPDAffine(2)), [[2, 1], [1, 3]])
+    np.save(tmp_path / "north.npy", [0.0, 0.0, 2.0])
+    assert np.array_equal(parse_center(str(tmp_path / "north.npy"), rd.Sphere(2)), [0, 0, 1])
+    np.save(tmp_path / "triangle.npy", np.array([0, 1, 1j]))
+    assert rd.KendallShapes(3).contains(parse_center(str(tmp_path / "triangle.npy"), rd.KendallShapes(3)))
+
+
 def test_centers_that_make_no_sense_are_refused(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([{}, []], dtype=object), allow_pickle=True)
     (tmp_path / "text.npy").write_text("not an array")
@@ -91,6 +105,13 @@ def test_other_combinations_are_refused(options):
         parse_guarantee(**options)
 
 
+def test_a_budget_is_given_or_not():
+    assert parse_budget(epsilon=None, mu=None) is None
+    assert parse_budget(epsilon=1.0, delta=1e-6, mu=None) == rd.ApproxDP(1.0, 1e-6)
+    with pytest.raises(rd.InputError, match="--budget-delta 0.1: pass --budget-epsilon"):
+        parse_budget(delta=0.1)
+
+
 # --- commands -----------------------------------------------------------------------------------------------
 
 
@@ -102,8 +123,15 @@ def test_version():
 def test_no_command_shows_the_commands():
     result = run()
     assert result.exit_code == 0
-    assert "audit" in result.output
-    assert "demo" in result.output
+    for command in ("mean", "plan", "check", "descriptors", "audit", "ledger", "demo"):
+        assert f" {command} " in result.output
+
+
+@pytest.mark.parametrize("command", ["mean", "plan", "check", "descriptors", "audit", "ledger show"])
+def test_help_shows_an_example_that_parses(command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"riemdp {command} " in result.output.partition("Usage")[2].partition("\n")[2]
 
 
 def test_an_audit_for_people():
@@ -139,6 +167,230 @@ def test_the_demo_is_called(monkeypatch, tmp_path):
     monkeypatch.setattr("riemdp.demo.main", called.append)
     assert run("demo", tmp_path).exit_code == 0
     assert called == [tmp_path]
+
+
+# --- mean -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder with records."""
+    monkeypatch.chdir(tmp_path)
+    np.save("X.npy", rd.SPDAffine(3).random_point(200, np.random.default_rng(0)))
+    return tmp_path
+
+
+def test_a_mean_for_people(here):
+    result = run("mean", "X.npy", *BALL, "--epsilon", 1, "--out", "mean.npy")
+    assert (result.exit_code, result.stderr) == (0, "")
+    best = rd.plan(rd.Ball(rd.SPDAffine(3), np.eye(3), 1.5), 200, rd.PureDP(1.0))
+    for text in ("Fréchet mean of 200 records, SPDAffine(k=3)", "(epsilon = 1)-differential privacy", "replace-one", "written         mean.npy"):
+        assert text in result.stdout
+    assert any(f"{p.mechanism}, scale {p.scale:.4g}" in result.stdout and f"{p.expected_error:.4g}, " in result.stdout for p in best)
+    value = np.load("mean.npy")
+    assert rd.SPDAffine(3).contains(value)
+    assert f"{value[0, 0]:.5f}" in result.stdout
+    assert rd.SPDAffine(3).dist(value, rd.frechet_mean(np.load("X.npy"), rd.SPDAffine(3)).point) < 2
+
+
+def test_a_mean_for_machines_is_a_release(here):
+    result = run("mean", "X.npy", *BALL, "--mu", 1, "--json", "--mechanism", "wrapped-gaussian")
+    release = rd.Release.from_dict(json.loads(result.stdout))
+    assert (release.n, release.guarantee, release.mechanism, release.radius) == (200, rd.GDP(1.0), "wrapped-gaussian", 1.5)
+
+
+def test_a_release_in_a_file(here):
+    assert run("mean", "X.npy", *BALL, "--epsilon", 1, "--delta", 1e-6, "--out", "mean.json", "--quiet").output == ""
+    assert rd.Release.load("mean.json").guarantee == rd.ApproxDP(1.0, 1e-6)
+    assert os.listdir() and not [name for name in os.listdir() if name.startswith(".")]
+
+
+def test_every_option_reaches_the_mean(here, monkeypatch):
+    asked = {}
+
+    def spy(X, ball, guarantee, **options):
+        asked.update(X=X, ball=ball, guarantee=guarantee, **options)
+        raise rd.InputError("stop here.")
+
+    monkeypatch.setattr("riemdp.statistics.mean.private_mean", spy)
+    np.save("foot.npy", np.diag([1.0, 2, 1]))
+    options = "--eigenvalues 0.1 10 --rho 0.5 --mechanism wrapped-gaussian --statistic tangent-mean --calibration analytic --footpoint foot.npy"
+    run(*"mean X.npy --space spd-affine --ledger l.db --budget-rho 1".split(), *options.split())
+    assert np.array_equal(asked["X"], np.load("X.npy"))
+    assert np.array_equal(asked["footpoint"], np.diag([1.0, 2, 1]))
+    assert (asked["ball"].radius, asked["guarantee"], asked["ledger"].budget) == (
+        rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(3), 0.1, 10).radius,
+        rd.ZCDP(0.5),
+        rd.ZCDP(1.0),
+    )
+    assert {asked[name] for name in ("mechanism", "statistic", "calibration")} == {"wrapped-gaussian", "tangent-mean", "analytic"}
+
+
+@pytest.mark.parametrize(
+    ("space", "center", "radius"),
+    [
+        (rd.Euclidean(4), "origin", 1),
+        (rd.Sphere(2), "north", 1),
+        (rd.Hyperbolic(3), "origin", 1),
+        (rd.SPDAffine(2), "identity", 1),
+        (rd.SPDLogEuclidean(3), "identity", 1),
+        (rd.KendallShapes(6), "origin", 0.3),
+    ],
+)
+def test_every_space_with_its_size_from_the_data(here, space, center, radius):
+    np.save("X.npy", space.random_point(300, np.random.default_rng(0)))
+    name = next(name for name in SpaceName if name.kind is type(space))
+    arguments = f"mean X.npy --space {name} --center {center} --radius {radius} --epsilon 2 --json".split()
+    release = rd.Release.from_dict(json.loads(run(*arguments).stdout))
+    assert (release.space, release.n) == (space, 300)
+
+
+def test_the_size_may_be_given_for_flat_rows(here):
+    np.save("flat.npy", np.load("X.npy").reshape(200, 9))
+    assert run("mean", "flat.npy", *BALL, "--epsilon", 1).exit_code == 2
+    assert run("mean", "flat.npy", *BALL, "--epsilon", 1, "--size", 3).exit_code == 0
+
+
+def test_a_ledger_is_made_charged_and_shown(here):
+    ledger = ["--ledger", "ledger.db", "--budget-mu", 1]
+    for _ in range(2):
+        result = run("mean", "X.npy", *BALL, "--mu", 0.5, *ledger)
+        assert result.exit_code == 0
+    assert "ledger.db: (mu = 0.707106)-Gaussian differential privacy left of (mu = 1)-" in result.stdout
+    assert [(e.guarantee, e.status) for e in rd.Ledger("ledger.db").history()] == [(rd.GDP(0.5), "released")] * 2
+    shown = run("ledger", "show", "ledger.db")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    for text in ("budget  (mu = 1)-", "spent   (mu = 0.70710", "left    (mu = 0.707106)-", "released", "frechet-mean of 200 records"):
+        assert text in shown.stdout
+    data = json.loads(run("ledger", "show", "ledger.db", "--json").stdout)
+    assert rd.Guarantee.from_dict(data["remaining"]) == rd.Ledger("ledger.db").remaining
+    assert [entry["id"] for entry in data["history"]] == [1, 2]
+
+
+def test_what_is_said_to_be_left_can_be_spent(here):
+    ledger = ["--ledger", "ledger.db", "--budget-mu", 1]
+    run("mean", "X.npy", *BALL, "--mu", 0.3, *ledger)
+    left = run("ledger", "show", "ledger.db").stdout.partition("left    (mu = ")[2].partition(")")[0]
+    assert run("mean", "X.npy", *BALL, "--mu", left, *ledger).exit_code == 0
+    empty = run("mean", "X.npy", *BALL, "--mu", 0.3, *ledger)
+    assert empty.exit_code == 3
+
+
+def test_an_untouched_and_an_exhausted_ledger_are_shown(here):
+    book = rd.Ledger("ledger.db", rd.PureDP(1.0))
+    shown = run("ledger", "show", "ledger.db").stdout
+    assert "spent   nothing" in shown
+    assert "left    (epsilon = 1)-" in shown
+    book.reserve(rd.PureDP(1.0))
+    assert "left    nothing" in run("ledger", "show", "ledger.db").stdout
+
+
+def test_a_report_and_a_picture(here):
+    ledger = ["--ledger", "ledger.db", "--budget-epsilon", 2]
+    result = run("mean", "X.npy", *BALL, "--epsilon", 1, *ledger, "--report", "mean.html", "--plot", "mean.png")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "written         mean.html, mean.png" in result.stdout
+    assert (here / "mean.html").read_text().startswith("<!")
+    assert (here / "mean.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("failing", ["riemdp.files.write_whole", "riemdp.plots.save_figure"])
+def test_a_release_that_was_paid_for_is_never_lost(here, monkeypatch, failing):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(failing, full)
+    ledger = ["--ledger", "ledger.db", "--budget-epsilon", 2]
+    result = run("mean", "X.npy", *BALL, "--epsilon", 1, *ledger, "--out", "mean.npy", "--plot", "mean.png", "--quiet", "--json")
+    assert result.exit_code == 2
+    assert "No space left on device" in result.stderr
+    assert rd.Release.from_dict(json.loads(result.stdout)).n == 200
+    quiet = run("mean", "X.npy", *BALL, "--epsilon", 1, *ledger, "--out", "mean.npy", "--plot", "mean.png", "--quiet")
+    assert quiet.exit_code == 2
+    lost = failing.endswith("write_whole")
+    assert rd.Release.from_dict(json.loads(quiet.stdout)).n == 200 if lost else quiet.stdout == ""
+
+
+def test_a_ledger_that_vanishes_does_not_take_the_release_with_it(here, monkeypatch):
+    def gone(ledger):
+        raise rd.InputError("the ledger is gone.")
+
+    monkeypatch.setattr("riemdp.cli.releasing.balance", gone)
+    result = run("mean", "X.npy", *BALL, "--epsilon", 1, "--ledger", "l.db", "--budget-epsilon", 1)
+    assert result.exit_code == 0
+    assert "the ledger is gone" in result.stdout
+    assert "value" in result.stdout
+
+
+def test_a_large_value_is_printed_only_if_nothing_else_holds_it(here):
+    np.save("shapes.npy", rd.KendallShapes(60).random_point(50, np.random.default_rng(0)))
+    arguments = "mean shapes.npy --space kendall --center origin --radius 0.1 --epsilon 1".split()
+    assert "value" not in run(*arguments, "--out", "mean.npy").stdout
+    assert len(run(*arguments).stdout.partition("value")[2].split("]\n")) >= 60
+
+
+# --- plan, check, descriptors -----------------------------------------------------------------------------------
+
+
+def test_a_plan_is_that_of_the_library(here):
+    arguments = "plan --space kendall --size 8 --records 409 --radius 0.2 --epsilon 1".split()
+    expected = rd.plan(rd.Ball(rd.KendallShapes(8), rd.KendallShapes(8).origin, 0.2), 409, rd.PureDP(1.0))
+    rows = json.loads(run(*arguments, "--json").stdout)
+    assert [(row["mechanism"], row["expected_error"]) for row in rows] == [(p.mechanism, p.expected_error) for p in expected]
+    lines = run(*arguments).stdout.splitlines()
+    assert [line.split()[0] for line in lines if "-laplace" in line or "kng" in line] == [p.mechanism for p in expected]
+
+
+def test_a_plan_by_eigenvalues_and_its_picture(here):
+    result = run(*"plan --space spd-affine --size 3 --records 500 --eigenvalues 0.1 10 --mu 1 --plot errors.svg".split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Picture: errors.svg" in result.stdout
+    assert "<svg" in (here / "errors.svg").read_text()
+
+
+def test_a_check_says_loudly_that_it_is_not_private(here):
+    result = run("check", "X.npy", *BALL)
+    found = rd.check(np.load("X.npy"), rd.Ball(rd.SPDAffine(3), np.eye(3), 1.5))
+    assert result.stdout.startswith("NOT PRIVATE")
+    assert f"outside    {found.outside} " in result.stdout
+    assert json.loads(run("check", "X.npy", *BALL, "--json").stdout) == found.to_dict()
+
+
+def test_descriptors_and_the_command_that_follows(here):
+    images = np.random.default_rng(0).integers(0, 256, (40, 12, 13, 3), dtype=np.uint8)
+    np.savez("images.npz", a=images, b=images)
+    result = run(*"descriptors images.npz:a --out D.npy --eta 1e-3 --region 1 1 9 9".split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    D = rd.covariance_descriptors(images, 1e-3, region=(1, 1, 9, 9))
+    assert np.array_equal(np.load("D.npy"), D)
+    for tight in (True, False):
+        bounds = rd.descriptor_eigenvalue_bounds(3, 1e-3, tight=tight)
+        assert f"radius {rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(11), *bounds).radius:.4g}" in result.stdout
+    command = shlex.split(result.stdout.splitlines()[-1])
+    assert command[0] == "riemdp"
+    follow = run(*command[1:])
+    assert (follow.exit_code, follow.stderr) == (0, "")
+    assert rd.SPDAffine(11).contains(np.load("mean.npy"))
+    low, high = rd.descriptor_eigenvalue_bounds(3, 1e-3)
+    eigenvalues = np.linalg.eigvalsh(D)
+    assert low * (1 - 1e-9) <= eigenvalues.min() <= eigenvalues.max() <= high
+    assert [float(text) for text in command[command.index("--eigenvalues") + 1 :][:2]] == [low, high]
+
+
+def test_descriptors_of_a_folder_of_pictures(here):
+    from PIL import Image
+
+    (here / "faces").mkdir()
+    images = np.random.default_rng(0).integers(0, 256, (3, 9, 9), dtype=np.uint8)
+    for i, image in enumerate(images):
+        Image.fromarray(image).save(f"faces/{i}.png")
+    found = json.loads(run(*"descriptors faces --out D.npy --features five --json".split()).stdout)
+    assert (found["records"], found["k"], found["out"]) == (3, 5, "D.npy")
+    assert tuple(found["tight"]["eigenvalues"]) == rd.descriptor_eigenvalue_bounds(1, features="five")
+    assert np.array_equal(np.load("D.npy"), rd.covariance_descriptors(images, features="five"))
+
+
+# --- mistakes, pipes and signals --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -182,3 +434,50 @@ def test_works_in_a_pipe_without_progress_or_colour():
     failed = in_a_process("audit", "--space", "sphere", "--size", "two")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert len(failed.stderr.splitlines()) == 1
+
+
+def test_a_closed_pipe_is_left_in_silence(here):
+    rd.Ledger("ledger.db", rd.GDP(1.0))
+    script = f"{shlex.quote(sys.executable)} -m riemdp.cli ledger show ledger.db | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "141")  # true may end before or after the text was written
+
+    code = "import os, sys; r, w = os.pipe(); os.close(r); os.dup2(w, 1); " + MAIN
+    closed = subprocess.run([sys.executable, "-c", code, "ledger", "show", "ledger.db"], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (141, "")
+
+
+def test_interruption_is_exit_code_130(monkeypatch):
+    def interrupt(out):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("riemdp.demo.main", interrupt)
+    result = run("demo")
+    assert (result.exit_code, result.stderr) == (130, "")
+
+
+@pytest.mark.parametrize("problem", [MemoryError, OverflowError])
+def test_too_much_is_one_line(monkeypatch, problem):
+    def too_much(out):
+        raise problem
+
+    monkeypatch.setattr("riemdp.demo.main", too_much)
+    result = run("demo")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+
+
+def test_a_terminal_without_accents_does_not_lose_a_release(here):
+    done = subprocess.run(
+        [sys.executable, "-m", "riemdp.cli", "mean", "X.npy", *BALL, "--epsilon", "1"],
+        capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"value" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "expected"), [("riemdp me", {"mean"}), ("riemdp mean --mechanism wr", {"wrapped-laplace", "wrapped-gaussian"})])
+def test_shell_completion(words, expected):
+    environment = {"_RIEMDP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run([sys.executable, "-c", MAIN], capture_output=True, text=True, check=False, env=os.environ | environment)
+    assert set(done.stdout.split()) == expected

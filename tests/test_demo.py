@@ -1,4 +1,6 @@
-"""The demonstration runs, tells the truth and draws."""
+"""The demonstration runs, tells the truth, and spends its budget once."""
+
+from __future__ import annotations
 
 import subprocess
 import sys
@@ -6,37 +8,41 @@ import sys
 import numpy as np
 import pytest
 
-from riemdp import SPDLogEuclidean
-from riemdp.demo import class_means, load_digits
+import riemdp as rd
+from riemdp import demo
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return load_digits()
+    return demo.load_digits()
 
 
-def test_prints_a_table_and_draws_a_picture_when_piped(tmp_path):
+def test_prints_draws_reports_and_refuses_a_second_time(tmp_path):
     command = [sys.executable, "-m", "riemdp.demo", str(tmp_path / "new" / "folder")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    picture = tmp_path / "new" / "folder" / "means.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert str(picture) in printed.replace("\n", "")
+    folder = tmp_path / "new" / "folder"
+    assert (folder / "means.png").read_bytes().startswith(b"\x89PNG")
+    assert "</html>" in (folder / "report.html").read_text()
+    assert str(folder / "report.html") in printed.replace("\n", "")
     assert len([line for line in printed.splitlines() if line.split()[:1] and line.split()[0].isdigit()]) == 10
+    (entry,) = rd.Ledger(folder / "ledger.db").history()
+    assert entry.status == "released"
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 1
+    assert "does not fit" in again.stderr
+    assert len(again.stderr.splitlines()) == 1
+    assert len(rd.Ledger(folder / "ledger.db").history()) == 1
 
 
-def test_every_mean_is_as_certified(digits):
-    """The log-Euclidean mean has a closed form that NumPy computes on its own."""
-    result = class_means(digits, SPDLogEuclidean(9))
-    for digit, mean in enumerate(result.means):
-        values, vectors = np.linalg.eigh(digits.descriptors[digits.is_known & (digits.labels == digit)])
-        logarithm = ((vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1)).mean(axis=0)
-        values, vectors = np.linalg.eigh(mean.point)
-        error = np.linalg.norm((vectors * np.log(values)) @ vectors.T - logarithm)
-        assert error <= mean.error_bound + 1e-11
-        assert mean.error_bound <= 1e-9
+def test_every_descriptor_lies_in_the_public_ball(digits):
+    ball = demo.public_ball()
+    assert demo.SPACE.dist(digits.descriptors, ball.center).max() <= ball.radius
 
 
-def test_means_tell_digits_apart(digits):
-    accuracies = class_means(digits, SPDLogEuclidean(9)).accuracies
-    assert np.mean(accuracies) > 0.7
-    assert min(accuracies) > 0.5  # chance is 0.1
+def test_exact_means_tell_digits_apart_and_private_ones_nearly_as_well(digits):
+    exact, known = demo.exact_means(digits), digits.is_known
+    assert demo.accuracy(digits, exact) > 0.7  # chance is 0.1
+    X = [digits.descriptors[known & (digits.labels == digit)] for digit in demo.DIGITS]
+    private = np.stack([rd.private_mean(x, demo.public_ball(), demo.BUDGET).value for x in X])
+    assert demo.accuracy(digits, private) > 0.45
+    assert demo.SPACE.dist(private, exact).max() < 3.0

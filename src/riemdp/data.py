@@ -180,12 +180,12 @@ def _reading(path: Path, remedy: str) -> Iterator[None]:
 
 def _npy(path: Path) -> Any:
     with _reading(path, "save it again, with numpy.save, as an array of numbers"):
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.lib.format.open_memmap(path, mode="r")
 
 
 def _npz(path: Path, key: str = "") -> Any:
     remedy = "save it again, with numpy.savez, as arrays of numbers"
-    with _reading(path, remedy), np.load(path, allow_pickle=False) as archive:
+    with _reading(path, remedy), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         names = archive.files
         chosen = names[0] if len(names) == 1 and not key else key
         if chosen not in names:

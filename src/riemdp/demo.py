@@ -1,13 +1,13 @@
-"""A first look on real data: `python -m riemdp.demo` (or `make demo`). Nothing here is private.
+"""From images to private class means, on real data: `riemdp demo` (or `make demo`).
 
-Handwritten digits, which come with scikit-learn, become 9 x 9 covariance descriptors; each digit's certified
-Fréchet mean is computed in both geometries of SPD matrices, tried as a classifier, and drawn.
+Handwritten digits, which come with scikit-learn, become 9 x 9 covariance descriptors. Plan, ledger, private means of
+the ten digits, what they are worth to a classifier, a picture and a report. The digits are public, so exact means are
+shown beside the private ones; with records of people they must not be.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,35 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from riemdp.descriptors import MARGIN, covariance_descriptors
-from riemdp.manifolds import SPDAffine, SPDLogEuclidean
+from riemdp.descriptors import MARGIN, covariance_descriptors, descriptor_eigenvalue_bounds
+from riemdp.errors import RiemdpError
+from riemdp.manifolds import SPDLogEuclidean
 from riemdp.manifolds.base import Array
-from riemdp.manifolds.spd import SPD
-from riemdp.statistics.frechet import FrechetMean, frechet_mean
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import GDP
+from riemdp.privacy.ledger import Ledger
+from riemdp.statistics.frechet import frechet_mean
+from riemdp.statistics.mean import plan
 
-TOL = 1e-9
 DIGITS = range(10)
+TESTED = 5  # every fifth image is kept to try the means on
+ETA = 1e-3
+BUDGET = GDP(2.0)
+SPACE = SPDLogEuclidean(9)
 FEATURES = (
     "$x$", "$y$", "$I$", "$|I_x|$", "$|I_y|$", "$|I_{xx}|$", "$|I_{yy}|$", "$\\Vert\\nabla I\\Vert$", "angle",
 )  # fmt: skip
 LOOK = (
-    "\nLook at {picture}: the bottom row shows what sets each digit apart, purple for more and orange for "
-    "less than in the mean of all digits. A 1 is a vertical stroke: its second derivative varies much along "
-    "x and little along y."
+    "\nLook at {report} in a browser: what was released, what the guarantee means, what an attacker can learn. And at "
+    "{picture}: the private means keep what sets the digits apart (purple for more, orange for less than in "
+    "the mean of all), with some noise. The budget in {ledger} is spent: run the demo again in this folder, and it "
+    "refuses."
 )
 
 
 @dataclass(frozen=True)
 class Digits:
-    """Images, what they show, their descriptors; the first half makes the means, the second tries them."""
+    """Images, what they show, their descriptors; every fifth is left out of the means, to try them on."""
 
     images: Array
     labels: Array
@@ -45,24 +53,13 @@ class Digits:
 
     @property
     def is_known(self) -> Array:
-        """Mask of the first half."""
-        return np.arange(len(self.labels)) < len(self.labels) // 2
-
-
-@dataclass(frozen=True)
-class ClassMeans:
-    """The mean of each digit in one geometry, and how well the nearest mean names an unseen image."""
-
-    space: SPD
-    means: list[FrechetMean]
-    spreads: list[float]
-    seconds: list[float]
-    accuracies: list[float]
+        """Mask of the images that make the means."""
+        return np.arange(len(self.labels)) % TESTED > 0
 
     @property
-    def points(self) -> Array:
-        """(10, 9, 9)."""
-        return np.stack([mean.point for mean in self.means])
+    def counts(self) -> Array:
+        """Known images of each digit."""
+        return np.bincount(self.labels[self.is_known])
 
 
 def load_digits() -> Digits:
@@ -72,77 +69,68 @@ def load_digits() -> Digits:
     data: Any = load()
     images = data.images / 16.0
     framed = np.pad(images, ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN)))
-    return Digits(images, data.target, covariance_descriptors(framed))
+    return Digits(images, data.target, covariance_descriptors(framed, ETA))
 
 
-def class_means(digits: Digits, space: SPD) -> ClassMeans:
-    """Certified means of the first half, accuracies on the second."""
-    means, spreads, seconds = [], [], []
-    for digit in DIGITS:
-        records = digits.descriptors[digits.is_known & (digits.labels == digit)]
-        start = time.perf_counter()
-        means.append(frechet_mean(records, space, tol=TOL))
-        seconds.append(time.perf_counter() - start)
-        spreads.append(float(np.sqrt(np.mean(space.dist(means[-1].point, records) ** 2))))
-    return ClassMeans(space, means, spreads, seconds, _accuracies(digits, space, means))
+def public_ball() -> Ball:
+    """All descriptors of all grey images lie in it (docs/proofs/descriptors.md): no look at these."""
+    return Ball.from_eigenvalue_bounds(SPACE, *descriptor_eigenvalue_bounds(1, ETA))
 
 
-def _accuracies(digits: Digits, space: SPD, means: list[FrechetMean]) -> list[float]:
-    """Share of the unseen images of each digit whose nearest mean is the right one."""
+def exact_means(digits: Digits) -> Array:
+    """Certified Fréchet means of the ten digits: not private."""
+    known = digits.is_known
+    return np.stack([frechet_mean(digits.descriptors[known & (digits.labels == d)], SPACE).point for d in DIGITS])
+
+
+def accuracy(digits: Digits, means: Array) -> float:
+    """Share of the images left out whose nearest mean is the right one."""
     unseen, labels = digits.descriptors[~digits.is_known], digits.labels[~digits.is_known]
-    guesses = np.argmin([space.dist(mean.point, unseen) for mean in means], axis=0)
-    return [float(np.mean(guesses[labels == digit] == digit)) for digit in DIGITS]
+    return float(np.mean(np.argmin([SPACE.dist(mean, unseen) for mean in means], axis=0) == labels))
 
 
 # --- showing -----------------------------------------------------------------------------------------------
 
 
-def table(digits: Digits, flat: ClassMeans, curved: ClassMeans) -> Table:
-    """One row per digit."""
-    title = "Certified Fréchet means of handwritten digits (9 x 9 covariance descriptors)"
-    out = Table(title=title, box=SIMPLE, padding=(0, 0, 0, 1))
-    flat_columns = [f"log-E.\n{name}" for name in ("error", "ms", "named")]
-    curved_columns = [f"affine\n{name}" for name in ("error", "ms", "named", "passes", "spread")]
-    for name in ("\ndigit", "\nn", *flat_columns, *curved_columns):
-        out.add_column(name, justify="right")
-    counts = np.bincount(digits.labels[digits.is_known])
-    for digit in DIGITS:
-        extra = (str(curved.means[digit].iterations), f"{curved.spreads[digit]:.2f}")
-        out.add_row(str(digit), str(counts[digit]), *_cells(flat, digit), *_cells(curved, digit), *extra)
+def plans(ball: Ball, n: int) -> Table:
+    """What each mechanism would do, before any record is looked at."""
+    out = Table(title=f"Plan: mu = {BUDGET.mu:g}, {n} records in a ball of radius {ball.radius:.3g}", box=SIMPLE)
+    for name in ("mechanism", "noise scale", "predicted error"):
+        out.add_column(name, justify="left" if name == "mechanism" else "right")
+    for row in plan(ball, n, BUDGET):
+        out.add_row(row.mechanism, f"{row.scale:.3g}", f"{row.expected_error:.3g}")
     return out
 
 
-def _cells(result: ClassMeans, digit: int) -> tuple[str, str, str]:
-    bound, seconds = result.means[digit].error_bound, result.seconds[digit]
-    return f"{bound:.0e}", f"{1e3 * seconds:.0f}", f"{result.accuracies[digit]:.0%}"
+def comparison(digits: Digits, private: Array, exact: Array) -> Table:
+    """One row per digit: how far the private mean is from the exact one."""
+    out = Table(title="Private means of handwritten digits", box=SIMPLE)
+    for name in ("digit", "records", "distance to exact mean", "exact means of digits apart"):
+        out.add_column(name, justify="right")
+    apart = np.array([SPACE.dist(mean, exact) for mean in exact]) + np.diag([np.inf] * 10)
+    for digit in DIGITS:
+        error = float(SPACE.dist(private[digit], exact[digit]))
+        out.add_row(str(digit), str(digits.counts[digit]), f"{error:.2f}", f"{apart[digit].min():.2f}")
+    return out
 
 
-def summary(name: str, result: ClassMeans) -> str:
-    """One line on one geometry."""
-    worst = max(mean.error_bound for mean in result.means)
-    return (
-        f"{name}: ten means in {1e3 * sum(result.seconds):.0f} ms, each proven to lie within {worst:.0e} of "
-        f"the exact one; the nearest mean names {np.mean(result.accuracies):.0%} of the unseen digits."
-    )
-
-
-def draw(digits: Digits, result: ClassMeans, path: Path) -> None:
-    """Average images above the logarithms of their means, above what sets each apart from all digits."""
+def draw(digits: Digits, private: Array, exact: Array, path: Path) -> None:
+    """Average images above what sets each digit's descriptor apart, exactly and privately."""
     from matplotlib.figure import Figure
 
+    from riemdp.plots import save_figure
+
     known = digits.is_known
-    logs = result.space.log(result.points, np.eye(9))
-    everything = result.space.log(frechet_mean(digits.descriptors[known], result.space, TOL).point, np.eye(9))
     averages = np.stack([digits.images[known & (digits.labels == digit)].mean(axis=0) for digit in DIGITS])
+    exact_logs, private_logs = (SPACE.log(means, np.eye(9)) for means in (exact, private))
     figure = Figure(figsize=(15, 5.0), layout="constrained", facecolor="white")
     axes = figure.subplots(3, 10)
     _row(figure, axes[0], averages, "average image", cmap="Greys")
-    _row(figure, axes[1], logs, "log of the mean", cmap="PuOr")
-    _row(figure, axes[2], logs - everything, "minus that\nof all digits", cmap="PuOr")
+    _row(figure, axes[1], exact_logs - exact_logs.mean(axis=0), "exact mean\n(not private)", cmap="PuOr")
+    _row(figure, axes[2], private_logs - private_logs.mean(axis=0), "private mean", cmap="PuOr")
     _label(axes)
-    figure.suptitle("Handwritten digits, averaged in the space of SPD matrices", fontsize=14)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=160, bbox_inches="tight")
+    figure.suptitle("What sets each digit's covariance descriptor apart from the mean of all digits", fontsize=14)
+    save_figure(figure, path)
 
 
 def _row(figure: Any, axes: Any, pictures: Array, name: str, *, cmap: str) -> None:
@@ -169,18 +157,34 @@ def _label(axes: Any) -> None:
 
 
 def main(out_dir: str | Path = "demo") -> Path:
-    """Run the demonstration; returns the path of the picture."""
-    console = Console()
-    digits = load_digits()
-    flat, curved = class_means(digits, SPDLogEuclidean(9)), class_means(digits, SPDAffine(9))
-    console.print(table(digits, flat, curved))
-    for name, result in (("Log-Euclidean", flat), ("Affine-invariant", curved)):
-        console.print(summary(name, result), highlight=False)
-    picture = Path(out_dir) / "means.png"
-    draw(digits, curved, picture)
-    console.print(LOOK.format(picture=picture), highlight=False)
-    return picture
+    """Run the demonstration; returns the path of the report."""
+    from riemdp.estimators import PrivateMDM
+    from riemdp.report import write_report
+
+    folder, console = Path(out_dir), Console()
+    folder.mkdir(parents=True, exist_ok=True)
+    digits, ball = load_digits(), public_ball()
+    console.print(f"{len(digits.labels):,} images of handwritten digits, described by 9 x 9 covariance matrices.")
+    console.print(plans(ball, int(digits.counts.min())))
+    ledger = Ledger(folder / "ledger.db", budget=BUDGET)
+    model = PrivateMDM(ball=ball, guarantee=BUDGET, ledger=ledger)
+    model.fit(digits.descriptors[digits.is_known], digits.labels[digits.is_known])
+    private, exact = model.means_, exact_means(digits)
+    console.print(comparison(digits, private, exact))
+    console.print(
+        f"The nearest mean names {accuracy(digits, exact):.0%} of the other images with exact means, "
+        f"{accuracy(digits, private):.0%} with private ones (chance: 10%). Spent: mu = {ledger.spent.mu:.3g} of {BUDGET.mu:g}.",
+        highlight=False,
+    )
+    report, picture = folder / "report.html", folder / "means.png"
+    write_report(model.releases_[0], report, ledger=ledger)
+    draw(digits, private, exact, picture)
+    console.print(LOOK.format(report=report, picture=picture, ledger=ledger.path), highlight=False)
+    return report
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    try:
+        main(*sys.argv[1:2])
+    except RiemdpError as error:
+        sys.exit(str(error))

@@ -191,7 +191,7 @@ Promise = tuple[str, str]  # in words, and in symbols (HTML)
 def _pure(g: PureDP) -> Promise:
     words = (
         f"Whatever was published would have been published with almost the same probability if any one record had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) = {_factor(g.epsilon)}."
+        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}."
     )
     return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}"
 
@@ -199,7 +199,7 @@ def _pure(g: PureDP) -> Promise:
 def _approx(g: ApproxDP) -> Promise:
     words = (
         f"Whatever was published would have been published with almost the same probability if any one record had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) = {_factor(g.epsilon)}, "
+        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}, "
         f"apart from a part of probability δ = {g.delta:.3g}."
     )
     return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}"

@@ -129,7 +129,23 @@ def test_small_eigenvalues_of_small_graded_matrices_are_found():
         assert all(abs(a / b - 1) < 1e-13 for a, b in zip(found.tolist(), truth, strict=True))
 
 
-@pytest.mark.parametrize("k", [2, 3, 9, 14])
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.usefixtures("compiled")
+def test_close_eigenvalues_of_graded_matrices_are_found(gap):
+    """Two close small eigenvalues beside a large one: rotations with the large one mix them at second order.
+
+    Entries d_i h_ij d_j with h near the identity: every eigenvalue to high relative accuracy.
+    """
+    d = np.array([1.0, 1e-5, 1e-5 * (1 + gap), 1e-9])
+    size = 10.0 ** -np.arange(1.0, 11.0)
+    h = np.eye(4) + size[:, None, None] * spectral.symmetric_part(np.random.default_rng(5).uniform(-1, 1, (10, 4, 4)))
+    x = d[:, None] * h * d
+    for matrix, found in zip(x, np.sort(spectral.eigh(x)[0], axis=1), strict=True):
+        truth = sorted(mp.eigsy(mp.matrix(lift(matrix).tolist()), eigvals_only=True))
+        assert all(abs(a / b - 1) < 1e-14 for a, b in zip(found.tolist(), truth, strict=True))
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 9, 14])
 @pytest.mark.usefixtures("compiled")
 def test_a_matrix_is_decomposed_alike_in_any_company(k):
     """Bit for bit: sensitivity proofs count on records not seeing each other."""
@@ -188,6 +204,71 @@ def test_moments_are_the_mean_products_of_the_entries():
     x = records("random", 90, 3)
     entries = spectral.log(x)[:, *np.triu_indices(3)]
     np.testing.assert_allclose(spectral.sum_logs(x, moments=True).moments, entries.T @ entries / 90, atol=1e-13)
+
+
+def hessian_by_definition(x: np.ndarray, step: float = 1e-4) -> np.ndarray:
+    """Second differences of the mean of rho(exp(v), x_i)²/2 in the coordinates v of vecd, rho affine-invariant."""
+    k, n = x.shape[-1], len(x)
+    i, j = np.triu_indices(k, 1)
+    basis = np.zeros((k * (k + 1) // 2, k, k))
+    basis[range(k), range(k), range(k)] = 1.0
+    basis[range(k, len(basis)), i, j] = basis[range(k, len(basis)), j, i] = math.sqrt(0.5)
+
+    def cost(v):
+        back = spectral.exp(-0.5 * v)
+        return (np.log(np.linalg.eigvalsh(back @ x @ back)) ** 2).sum() / (2 * n)
+
+    def second(a, b):
+        corners = [s * t * cost(step * (s * a + t * b)) for s in (1, -1) for t in (1, -1)]
+        return math.fsum(corners) / (4 * step**2)
+
+    return np.array([[second(a, b) for b in basis] for a in basis])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.usefixtures("path")
+def test_hessian_is_that_of_half_the_squared_distance(k):
+    """For records spread out, clustered and equal to the identity, where its formula is 0/0."""
+    x = np.concatenate([records("random", 20, k), records("clustered", 9, k), np.tile(np.eye(k), (6, 1, 1))])
+    found = spectral.sum_logs(x, np.eye(k), hessian=True).hessian
+    np.testing.assert_allclose(found, hessian_by_definition(x), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("n", [1, 31, 33])
+def test_both_ways_find_the_same_hessian_and_inverses_whatever_the_padding(k, n, monkeypatch):
+    """A block's dead lanes, whitened as the others are, must not count."""
+    x, found = records("random", n, k), []
+    for work in PATHS.values():
+        monkeypatch.setattr(spectral, "SMALL_WORK", work)
+        monkeypatch.setattr(spectral, "TINY_WORK", work)
+        found.append([spectral.sum_logs(x, lower(k), hessian=True).hessian, *spectral.mean_and_inverse(x)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 9, 30])
+@pytest.mark.parametrize("exponent", [-300, 0, 300])
+@pytest.mark.usefixtures("path")
+def test_mean_and_mean_of_the_inverses(k, exponent):
+    x = records("random", 45, k)
+    mean, inverse = spectral.mean_and_inverse(x * 10.0**exponent)
+    np.testing.assert_allclose(mean / 10.0**exponent, x.mean(axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(inverse * 10.0**exponent, np.linalg.inv(x).mean(axis=0), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 5, 8, 9, 14])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("path")
+def test_conditioning_is_a_bound_and_sharp_for_large_matrices(k, kind):
+    """Sum of ‖ |w| |x_i| |w|ᵀ ‖ / (smallest eigenvalue); up to k = 8 no more than the trace bound on that norm."""
+    x, w = records(kind, 33, k), lower(k)
+    smallest = np.linalg.eigvalsh(w @ x @ w.T)[:, 0]
+    exact = (np.linalg.norm(np.abs(w) @ np.abs(x) @ np.abs(w).T, axis=(1, 2)) / smallest).sum()
+    by_trace = (((np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ np.abs(w).T) ** 2).sum(axis=1) / smallest).sum()
+    loose = by_trace if k <= spectral.LARGEST_JACOBI else exact
+    slack = 1e-2 if kind == "ill-conditioned" else 1e-9  # the smallest eigenvalue itself is known no better
+    assert exact * (1 - slack) <= spectral.sum_logs(x, w).conditioning <= loose * (1 + slack)
 
 
 def exact_total(x, w=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from riemdp.cli.options import JsonOption, WaitOption
 from riemdp.cli.output import facts, show, table
+from riemdp.errors import InputError
 
 if TYPE_CHECKING:
     from riemdp.privacy.guarantee import Guarantee
@@ -35,6 +37,8 @@ def show_ledger(
     """
     from riemdp.privacy.ledger import Ledger
 
+    if not os.path.lexists(file):
+        raise InputError(f"the ledger {file} does not exist: pass a file that --ledger made.")
     book = Ledger(file, timeout=wait)
     history = book.history()
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,7 @@ class SpaceName(StrEnum):
     KENDALL = "kendall"
 
     @property
-    def kind(self) -> Callable[..., Space]:
+    def kind(self) -> Any:
         """The class of the spaces of that name."""
         from riemdp import manifolds as m
 
@@ -53,7 +52,13 @@ def parse_space(name: SpaceName, size: int, curvature: float | None = None) -> S
 
 def space_of(stored: Stored, name: SpaceName, size: int | None, curvature: float | None) -> Space:
     """The space of that name whose points the files hold, by their shape unless the size is given."""
-    found = stored.size(name.kind) if size is None else size  # type: ignore[arg-type]
+    if size is not None:
+        return parse_space(name, size, curvature)
+    found = stored.size(name.kind)
+    try:
+        name.kind(found)
+    except InputError as problem:
+        raise InputError(f"{stored.name!r} has shape {stored.arrays[0].shape}, hence {problem}") from None
     return parse_space(name, found, curvature)
 
 
@@ -64,25 +69,27 @@ def parse_center(text: str, space: Space) -> Array:
 
     owners: dict[str, type] = {"identity": SPD, "north": Sphere, "origin": type(space)}
     if text not in owners:
-        return load_point(text, space, "--center")
+        return load_point(text, space, "--center", f"pass {', '.join(owners)}, or a file")
     if not isinstance(space, owners[text]):
         raise InputError(f"--center {text} is no point of {space!r}: pass origin or a file.")
     return space.origin
 
 
-def load_point(text: str, space: Space, option: str) -> Array:
+def load_point(text: str, space: Space, option: str, remedy: str = "pass a file") -> Array:
     """The public point in a file, projected onto the space."""
     from riemdp.data import load_array, point_shape
 
     try:
         array = load_array(text)
-        shape = point_shape(array, space)
-        if array.size != math.prod(shape):
-            raise InputError(f"it has shape {array.shape} instead of {shape}.")
-        return space.project(array.reshape(shape))
     except InputError as problem:
-        known = " (or identity, origin, north)" if option == "--center" else ""
-        raise InputError(f"{option} {text} is no file{known} that holds a point of {space!r}: {problem}") from None
+        raise InputError(f"{option} {text} cannot be used: {remedy}; {problem}") from None
+    shape = point_shape(array, space)
+    if array.size != math.prod(shape):
+        raise InputError(f"{option} {text} has shape {array.shape}: pass one point of {space!r}, of shape {shape}.")
+    try:
+        return space.project(array.reshape(shape))
+    except InputError:
+        raise InputError(f"{option} {text} holds no point of {space!r}: pass another.") from None
 
 
 def parse_ball(

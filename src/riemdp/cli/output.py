@@ -98,8 +98,9 @@ def _check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise InputError(f"{option} {path}: pass the name of a {' or '.join(suffixes)} file.")
     try:
         if path.is_dir():
-            raise IsADirectoryError(f"it is a folder: {path}")
+            raise IsADirectoryError(0, "it is a folder")
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
             pass  # the only sure way to know that a file can be written there
     except (OSError, ValueError) as error:
-        raise InputError(f"{option} {path} cannot be written ({error}): pass another.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{option} {path} cannot be written ({reason}): pass another.") from None

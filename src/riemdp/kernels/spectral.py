@@ -278,7 +278,9 @@ def _compiled_sum(
 
 
 def _growth(x: Array, magnitude: Array) -> Array:
-    """sqrt(bᵀ M b) >= ‖M‖, M = |w| |x| |w|ᵀ and b = |w| sqrt(diag x); see `riemdp.kernels.symmetric`."""
+    """‖M‖, M = |w| |x| |w|ᵀ; for small matrices sqrt(bᵀ M b) >= ‖M‖, b = |w| sqrt(diag x), as the compiled code."""
+    if len(magnitude) > LARGEST_JACOBI:
+        return np.asarray(np.linalg.norm(magnitude @ np.abs(x) @ magnitude.T, axis=(1, 2)))
     b = np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ magnitude.T
     back = (b @ magnitude)[:, None, :]
     return np.asarray(np.sqrt(back @ np.abs(x) @ back.transpose(0, 2, 1))[:, 0, 0])

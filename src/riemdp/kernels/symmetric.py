@@ -99,7 +99,7 @@ def _trace(a: Array, growth: Array) -> None:
 
 
 @helper
-def _growth(w: Array, a: Array, rows: Array, growth: Array) -> None:
+def _quick_growth(w: Array, a: Array, rows: Array, growth: Array) -> None:
     """sqrt(bᵀ M b) >= ‖M‖ for M = |w| |a| |w|ᵀ and b = |w| sqrt(diag a), without forming M.
 
     For a positive definite a, |a_ij| <= sqrt(a_ii a_jj), hence M_ij <= b_i b_j and sum M_ij² <= sum M_ij b_i b_j.
@@ -164,6 +164,26 @@ def _whiten(w: Array, a: Array, t: Array) -> None:
                 after = min(m + 1, k - 1)
                 f, g = w[j, m], w[j, after] if after > m else 0.0
                 _add_multiples(f, t[i, m], g, t[i, after], a[i, j])
+
+
+@helper
+def _growth(size: Array, a: Array, m: Array, t: Array, growth: Array) -> None:
+    """‖M‖, M = |w| |a| |w|ᵀ and size = |w| (`m` and `t` are scratch)."""
+    k = a.shape[0]
+    for i in range(k):
+        for j in range(i, k):
+            for lane in range(LANES):
+                m[i, j, lane] = abs(a[i, j, lane])
+    _whiten(size, m, t)
+    for lane in range(LANES):
+        growth[lane] = 0.0
+    for i in range(k):
+        for j in range(i, k):
+            weight = 1.0 if i == j else 2.0
+            for lane in range(LANES):
+                growth[lane] += weight * m[i, j, lane] * m[i, j, lane]
+    for lane in range(LANES):
+        growth[lane] = math.sqrt(growth[lane])
 
 
 @inlined
@@ -317,7 +337,10 @@ def spectra(
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
     scratch, growth, bits = np.empty((2, LANES)), np.empty(LANES), np.empty(LANES, np.int64)
-    rows = np.empty((k, 2, LANES))
+    rows, size = np.empty((k, 2, LANES)), np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            size[i, j] = abs(w[i, j])
     logs, y = np.empty((k, LANES)), np.empty((entries, LANES))
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
@@ -327,11 +350,14 @@ def spectra(
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
-        if whiten:
-            _growth(w, a, rows, growth)
-            _whiten(w, a, t)
-        else:
+        if not whiten:
             _trace(a, growth)
+        elif k <= LARGEST_JACOBI:
+            _quick_growth(w, a, rows, growth)
+        else:
+            _growth(size, a, v, t, growth)  # v is free until the eigenvectors come
+        if whiten:
+            _whiten(w, a, t)
         _scale_down(a, scale)
         if k <= LARGEST_JACOBI:
             by_jacobi(a, v, d)

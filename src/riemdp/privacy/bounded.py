@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -128,13 +128,30 @@ class Bounded:
         vectors = _by_blocks(lambda rows: per_record(self._coords[rows]), self.n)
         return Euclidean(vectors.shape[1])._mean_closed_form(vectors).point
 
+    # --- what adaptation asks (docs/proofs/quantile.md) ------------------------------------------------------
+
+    def moved(self, ball: Ball) -> Bounded:
+        """The same records forced into another ball of the space."""
+        return _bounded(ball, self.n, _raw=self._raw)
+
+    def shrunk(self, radius: float) -> Bounded:
+        """The same records forced into a smaller ball with the same centre."""
+        ball = Ball(self.space, self.ball.center, radius)
+        return _bounded(ball, self.n, _raw=self._raw, _coords=_clipped(self._coords, ball.radius))
+
+    def outside(self, radii: Sequence[float]) -> list[int]:
+        """How many records are farther from the centre than each of the radii, all below the ball's own."""
+        length = np.linalg.norm(self._coords, axis=1)
+        return [int(np.count_nonzero(length > radius)) for radius in radii]
+
     # --- what the Fréchet solver asks, around the origin (riemdp.statistics.frechet.RecordSums) -------------
 
     def factors(self) -> list[Bounded]:
         """The records of each factor of a product, in balls of the same radius."""
         assert isinstance(self.space, Product)
         parts = zip(self.space.factors, self.space._split_coords(self._coords), strict=True)
-        return [_bounded(coords, Ball(factor, factor.origin, self.ball.radius)) for factor, coords in parts]
+        radius = self.ball.radius
+        return [_bounded(Ball(factor, factor.origin, radius), self.n, _coords=coords) for factor, coords in parts]
 
     def closed_form(self) -> FlatMean:
         """The mean of a flat space, as a point around the origin."""
@@ -161,9 +178,10 @@ def one_point(space: Space, value: Any, name: str) -> Array:
     return point
 
 
-def _bounded(coords: Array, ball: Ball) -> Bounded:
+def _bounded(ball: Ball, n: int, **known: Array) -> Bounded:
+    """Records that were read before, by their raw form or by their coordinates at the centre."""
     part = Bounded.__new__(Bounded)
-    part.__dict__.update(ball=ball, n=len(coords), _coords=coords)
+    part.__dict__.update(ball=ball, n=n, **known)
     return part
 
 
@@ -184,7 +202,13 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
         points = ball.space._project(np.where(finite, raw, ball._inner_center))
         usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
         coords = ball.space._log(np.where(usable, points, ball._inner_center), ball._inner_center)
+        return np.where(usable.reshape(-1, 1), _clipped(coords, ball.radius), 0.0)
+
+
+def _clipped(coords: Array, radius: float) -> Array:
+    """Each row shortened to the radius at most, and 0 where even that is not certain."""
+    with np.errstate(all="ignore"):
         length = np.linalg.norm(coords, axis=1, keepdims=True)
-        coords = coords * np.minimum(1.0, ball.radius * (1 - 2.0**-40) / length)
-        inside = np.linalg.norm(coords, axis=1, keepdims=True) <= ball.radius * INSIDE
-        return np.where(inside & usable.reshape(-1, 1), coords, 0.0)
+        coords = coords * np.minimum(1.0, radius * (1 - 2.0**-40) / length)
+        inside = np.linalg.norm(coords, axis=1, keepdims=True) <= radius * INSIDE
+        return np.where(inside, coords, 0.0)

@@ -9,7 +9,7 @@ import time
 from bisect import bisect
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
@@ -94,8 +94,9 @@ class Ledger:
             past = [entry.guarantee for entry in entries[1:]]
             if self._fits([*past, guarantee]):
                 return _append(db, guarantee, str(description), "reserved")
-        gone = f"{compose(past, like=self.budget)!r} of the budget {self.budget!r} is spent"
-        raise BudgetExceeded(f"guarantee {guarantee!r} does not fit: {gone}; see ledger.remaining.")
+        asked, gone = (g and replace(g, assumptions=()) for g in (guarantee, compose(past, like=self.budget)))
+        spent = f"{gone!r} of the budget {self.budget!r} is spent"
+        raise BudgetExceeded(f"guarantee {asked!r} does not fit: {spent}; see ledger.remaining.")
 
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""

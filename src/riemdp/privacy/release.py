@@ -6,7 +6,8 @@ sensitivity -> scale -> guarantee (all public) -> reserve -> draw -> Release.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ class Plan:
     sensitivity: float
     scale: float
     expected_error: float  # root mean square distance to the true value
+    rounds: int = 0  # of adaptation to the records
+    note: str = ""
 
 
 class Drawn(NamedTuple):
@@ -43,6 +46,35 @@ class Drawn(NamedTuple):
 
     point: Array
     grid: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One step of an adaptive release: its share of the guarantee, and the public ball that it left."""
+
+    task: str
+    guarantee: Guarantee
+    mechanism: str
+    sensitivity: float
+    scale: float
+    center: Array
+    radius: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        return data | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Any, space: Space) -> Stage:
+        """The stage that `to_dict` described; anything else is an InputError."""
+        names = {f.name for f in fields(cls)}
+        if not isinstance(data, dict) or set(data) != names:
+            raise InputError("stages are not those of a release: pass what Release.save() wrote.")
+        rest = {name: data[name] for name in names - {"guarantee", "center"}}
+        _check_types(rest)
+        center = _point(data["center"], space, "center")
+        return cls(guarantee=Guarantee.from_dict(data["guarantee"]), center=center, **rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +94,13 @@ class Release:
     radius: float
     n: int
     version: str = field(repr=False)
+    stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
+
+    @property
+    def ball(self) -> Ball:
+        """Where the noise was drawn: the given ball, or the private one that an adaptive release found."""
+        place = self.stages[-1] if self.stages else self
+        return Ball(self.space, place.center, place.radius)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release."""
@@ -70,6 +109,7 @@ class Release:
         return {"riemdp": "release", **data, **arrays} | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
+            "stages": [stage.to_dict() for stage in self.stages],
         }
 
     @classmethod
@@ -78,15 +118,18 @@ class Release:
         names = {f.name for f in fields(cls)}
         if not isinstance(data, dict) or set(data) != names | {"riemdp"} or data["riemdp"] != "release":
             raise InputError("the data are not those of a release: pass what Release.save() wrote.")
-        rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space"}}
+        rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space", "stages"}}
         _check_types(rest)
+        if not isinstance(data["stages"], list):
+            raise InputError("stages are not those of a release: pass what Release.save() wrote.")
         try:
             space = space_from_dict(data["space"])
             value, center = (_point(data[name], space, name) for name in ("value", "center"))
+            stages = tuple(Stage.from_dict(stage, space) for stage in data["stages"])
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(data["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, **rest)
+        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=stages, **rest)
 
     def save(self, path: str | Path) -> None:
         """Write JSON, whole or not at all."""
@@ -131,33 +174,42 @@ def release(
     version: str,
     assumptions: tuple[str, ...] = (),
     ledger: Ledger | None = None,
+    stages: tuple[Stage, ...] = (),
 ) -> Release:
     """Draw once, after the ledger has durably reserved the guarantee.
 
     `value()` computes the private value, whose sensitivity the plan states; `draw(value)` is the plan's mechanism
-    at the plan's scale. Nothing is read before the reservation.
+    at the plan's scale. Nothing is read before the reservation. `stages` are on record only: whoever made them
+    has reserved for all.
     """
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
-    entry = ledger.reserve(guarantee, f"{statistic} of {n} records, {plan.mechanism}") if ledger else None
-    point, grid = draw(value())
-    result = Release(
-        value=ball.space._write(point, ball.center),
-        statistic=statistic,
-        guarantee=guarantee,
-        mechanism=plan.mechanism,
-        scale=plan.scale,
-        sensitivity=plan.sensitivity,
-        expected_error=plan.expected_error,
-        grid=grid,
-        space=ball.space,
-        center=ball.center,
-        radius=ball.radius,
-        n=n,
-        version=version,
-    )
+    with reserved(guarantee, f"{statistic} of {n} records, {plan.mechanism}", ledger):
+        point, grid = draw(value())
+        return Release(
+            value=ball.space._write(point, ball.center),
+            statistic=statistic,
+            guarantee=guarantee,
+            mechanism=plan.mechanism,
+            scale=plan.scale,
+            sensitivity=plan.sensitivity,
+            expected_error=plan.expected_error,
+            grid=grid,
+            space=ball.space,
+            center=ball.center,
+            radius=ball.radius,
+            n=n,
+            version=version,
+            stages=stages,
+        )
+
+
+@contextmanager
+def reserved(guarantee: Guarantee, description: str, ledger: Ledger | None) -> Iterator[None]:
+    """Reserve durably before what follows, confirm after it; what fails in between stays spent."""
+    entry = ledger.reserve(guarantee, description) if ledger else None
+    yield
     if ledger and entry is not None:
         ledger.confirm(entry)
-    return result
 
 
 def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
