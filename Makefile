@@ -36,7 +36,7 @@ bench: .venv/test.done
 	$(BIN)/python benchmarks/release.py
 
 docs: .venv/docs.done
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: .venv/lint.done
 	$(BIN)/ruff check

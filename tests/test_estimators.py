@@ -108,7 +108,7 @@ def test_pickles_copies_and_clones_are_the_same_estimator(kind, ledger):
 def test_the_mean_is_the_mean():
     X, _ = two_classes()
     model = fit(PrivateFrechetMean, X)
-    assert SPD3.dist(model.mean_, rd.frechet_mean(X, SPD3).point) < 1e-8
+    assert SPD3.dist(model.mean_, rd.frechet_mean(X, SPD3).point) < 1e-3 * model.release_.sensitivity  # the solver's
     assert model.mean_.shape == (3, 3)
     assert model.n_features_in_ == 3
     assert model.release_.n == len(X)

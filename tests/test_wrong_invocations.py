@@ -130,6 +130,7 @@ WRONG = {
     "new ledger, bad data": (f"mean none.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1", "none.npy"),
     "new ledger, bad mechanism": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1 --mechanism x", "mechanism = 'x'"),
     "new ledger, impossible mechanism": (f"{MEAN} --ledger new.db --budget-epsilon 1 --mechanism wrapped-gaussian", "riemdp: "),
+    "new ledger, no place for this type": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-epsilon 1", "proves no epsilon"),
     "ledger show: missing": ("ledger show none.db", "none.db"),
     "ledger show: corrupted": ("ledger show broken.db", "broken.db"),
     # other commands

@@ -180,7 +180,7 @@ def _reading(path: Path, remedy: str) -> Iterator[None]:
 
 def _npy(path: Path) -> Any:
     with _reading(path, "save it again, with numpy.save, as an array of numbers"):
-        return np.lib.format.open_memmap(path, mode="r")
+        return np.lib.format.open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
 
 
 def _npz(path: Path, key: str = "") -> Any:

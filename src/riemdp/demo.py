@@ -156,6 +156,11 @@ def _label(axes: Any) -> None:
         ax.tick_params(length=0, pad=2)
 
 
+def _spent(ledger: Ledger) -> str:
+    spent = ledger.spent
+    return f"mu = {spent.mu:.3g}" if isinstance(spent, GDP) else "nothing"
+
+
 def main(out_dir: str | Path = "demo") -> Path:
     """Run the demonstration; returns the path of the report."""
     from riemdp.estimators import PrivateMDM
@@ -173,7 +178,8 @@ def main(out_dir: str | Path = "demo") -> Path:
     console.print(comparison(digits, private, exact))
     console.print(
         f"The nearest mean names {accuracy(digits, exact):.0%} of the other images with exact means, "
-        f"{accuracy(digits, private):.0%} with private ones (chance: 10%). Spent: mu = {ledger.spent.mu:.3g} of {BUDGET.mu:g}.",
+        f"{accuracy(digits, private):.0%} with private ones (chance: 10%). "
+        f"Spent: {_spent(ledger)} of mu = {BUDGET.mu:g}.",
         highlight=False,
     )
     report, picture = folder / "report.html", folder / "means.png"

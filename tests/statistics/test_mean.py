@@ -546,6 +546,8 @@ def test_the_predicted_error_is_that_of_simulations_around_the_centre(space, eps
     ball, n = some_ball(space, 0.5 * min(space.uniqueness_radius, 1.0)), 3
     X = np.repeat(ball.center[None], n, axis=0)
     for plan in rd.plan(ball, n, rd.ApproxDP(epsilon, 1e-4)):
+        if plan.expected_error > 10 and np.isinf(space.injectivity_radius):
+            continue  # close to where a law ceases to exist its points are beyond float64
         ask = {"mechanism": plan.mechanism, "size": 4000, "seed": 8}
         draws = rd.simulate(X, ball, rd.ApproxDP(epsilon, 1e-4), **ask)
         squares = space.dist(np.asarray(draws), ball.center) ** 2

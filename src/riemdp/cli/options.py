@@ -44,7 +44,7 @@ def parse_space(name: SpaceName, size: int, curvature: float | None = None) -> S
     """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
     if curvature is not None and name not in (SpaceName.SPHERE, SpaceName.HYPERBOLIC):
         raise InputError(f"--curvature {curvature:g} does not fit --space {name}: leave it out.")
-    space = name.kind(size) if curvature is None else name.kind(size, curvature=curvature)
+    space: Space = name.kind(size) if curvature is None else name.kind(size, curvature=curvature)
     if math.prod(space.point_shape) > MOST_NUMBERS:
         raise InputError(f"--size {size} makes points of more than {MOST_NUMBERS:,} numbers: pass a smaller one.")
     return space

@@ -101,15 +101,16 @@ def mean(
     order.rehearse()
     book = _open_ledger(ledger, budget, guarantee, wait)
     release = order.release(book)
-    kept = outputs.keep(release)
-    if as_json or not kept:
-        typer.echo(json.dumps(release.to_dict()))
-    elif not quiet:
-        show(*_pages(release, book, with_value=out is None or release.value.size <= SHOWN))
-    if not outputs.draw(release, book) or not kept:
+    kept, drawn = outputs.keep(release), False
+    try:
+        drawn = outputs.draw(release, book)
+    finally:  # whatever becomes of the pictures, what was paid for is printed
+        if as_json or not kept:
+            typer.echo(json.dumps(release.to_dict()))
+        elif not quiet:
+            show(*_pages(release, book, outputs, done=drawn))
+    if not (kept and drawn):
         raise typer.Exit(BAD_INPUT)
-    if outputs.paths and not (quiet or as_json):
-        show(facts({f"{'written':<14}": ", ".join(map(str, outputs.paths))}))
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,9 +162,19 @@ def _open_ledger(path: Path | None, budget: Guarantee | None, guarantee: Guarant
         raise InputError("a budget needs a file to be kept in: pass --ledger FILE.")
     if path is None:
         return None
-    if budget is not None and not os.path.lexists(path) and not guarantee <= budget:
-        raise BudgetExceeded(_refusal(guarantee, f"the budget {short(budget)}"))
+    if budget is not None and not os.path.lexists(path):
+        _require_room(guarantee, budget)
     return Ledger(path, budget, timeout=wait)
+
+
+def _require_room(guarantee: Guarantee, budget: Guarantee) -> None:
+    """Refuse, before a ledger is made, what its first reservation would refuse."""
+    from riemdp.privacy.guarantee import ApproxDP, compose
+
+    if not isinstance(budget, ApproxDP):  # which has a place for every type
+        compose([guarantee], like=budget)
+    if not guarantee <= budget:
+        raise BudgetExceeded(_refusal(guarantee, f"the budget {short(budget)}"))
 
 
 @dataclass(frozen=True)
@@ -229,7 +240,7 @@ def _write_release(release: Release, path: Path) -> None:
     write_whole(path, buffer.getvalue())
 
 
-def _pages(release: Release, ledger: Ledger | None, *, with_value: bool) -> list[Any]:
+def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
     """The release for people."""
     import numpy as np
 
@@ -245,7 +256,9 @@ def _pages(release: Release, ledger: Ledger | None, *, with_value: bool) -> list
     }
     if ledger is not None:
         rows["ledger"] = f"{ledger.path.name}: {_state(ledger)}"
-    if with_value:
+    if outputs.paths and done:
+        rows["written"] = ", ".join(map(str, outputs.paths))
+    if outputs.out is None or release.value.size <= SHOWN:
         rows["value"] = np.array2string(release.value, precision=8, threshold=10**9, max_line_width=10**9)
     return [title(f"Private {name} of {release.n:,} records, {release.space!r}"), facts(rows)]
 

@@ -245,6 +245,8 @@ def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
     spread = law.envelope.spread(max(128, min(2048, 2**14 // space.dim)))
     coords, log_ratio = law._proposals(np.random.default_rng(0), *spread)
     top, lengths = log_ratio.max(), (coords**2).sum(axis=1)
+    if not np.isfinite(top):  # none would be accepted
+        return math.inf, math.nan
     weights = np.exp(log_ratio - top)
     return math.exp(min(-top - math.log(weights.mean()), 700.0)), float(np.average(lengths, weights=weights))
 

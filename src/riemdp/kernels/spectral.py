@@ -147,8 +147,8 @@ class LogSum:
     squares: float  # sum of ‖log y_i‖²
     asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
     moments: Array  # mean of the products of all pairs of entries of the upper triangles, if asked for
-    hessian: Array  # mean Hessian of rho(., y_i)²/2 (affine-invariant) at the identity in vecd's basis, if asked for
-    spectrum: tuple[Array, Array] | None  # logs of the eigenvalues and eigenvectors of all y_i, if few
+    hessian: Array  # mean Hessian of rho(., y_i)²/2 (affine-invariant) at the identity, in vecd's basis, if asked for
+    spectrum: tuple[Array, Array] | None  # if few: logs of the eigenvalues and eigenvectors of all y_i, and no Hessian
 
     @property
     def is_valid(self) -> bool:
@@ -187,7 +187,7 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False, 
         squares=float(stats[:, 2].sum()),
         asymmetry=float(stats[:, 3].max()),
         moments=np.sum([part.moments for part in parts], axis=0) / n,
-        hessian=_one_plus(np.sum([part.hessian for part in parts], axis=0) / n),
+        hessian=_one_plus(np.sum([part.excess for part in parts], axis=0) / n),
         spectrum=_joined([part.spectrum for part in parts]),
     )
 
@@ -243,14 +243,14 @@ def upper_index(k: int) -> NDArray[np.int64]:
 class _Part:
     total: Array
     moments: Array
-    hessian: Array  # its upper triangle, row by row
+    excess: Array  # upper triangle of the Hessian minus 1
     stats: Array
     spectrum: tuple[Array, Array] | None = None
 
 
 def _one_plus(entries: Array) -> Array:
     """The symmetric matrix with this upper triangle, plus the identity; nothing from nothing."""
-    return from_upper(entries) + np.eye(upper_size(len(entries))) if len(entries) else np.empty((0, 0))
+    return from_upper(entries) + np.eye(upper_size(len(entries)))
 
 
 def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | None:
@@ -269,10 +269,10 @@ def _compiled_sum(
     second = entries * (entries + 1) // 2 if with_hessian else 0
 
     def task(start: int, stop: int) -> _Part:
-        total, hessian, stats = np.zeros(entries), np.zeros(second), np.array([np.inf, 0.0, 0.0, 0.0])
+        total, excess, stats = np.zeros(entries), np.zeros(second), np.array([np.inf, 0.0, 0.0, 0.0])
         uppers = np.empty((stop - start, entries) if with_moments else (0, 0))
-        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, hessian, stats)
-        return _Part(total, uppers.T @ uppers, hessian, stats)
+        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, excess, stats)
+        return _Part(total, uppers.T @ uppers, excess, stats)
 
     return task
 
@@ -282,21 +282,8 @@ def _growth(x: Array, magnitude: Array) -> Array:
     if len(magnitude) > LARGEST_JACOBI:
         return np.asarray(np.linalg.norm(magnitude @ np.abs(x) @ magnitude.T, axis=(1, 2)))
     b = np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ magnitude.T
-    back = (b @ magnitude)[:, None, :]
-    return np.asarray(np.sqrt(back @ np.abs(x) @ back.transpose(0, 2, 1))[:, 0, 0])
-
-
-def _hessian(logs: Array, vectors: Array) -> Array:
-    """Sum over records and a < b of (t coth t - 1) e eᵀ, t = (y_a - y_b)/2, as `riemdp.kernels.symmetric` has it."""
-    k = vectors.shape[-1]
-    a, b = np.triu_indices(k, 1)
-    t = (logs[:, a] - logs[:, b]) / 2
-    small = np.abs(t) < 1e-4
-    excess = np.where(small, t * t / 3, t / np.tanh(np.where(small, 1.0, t)) - 1)
-    p, q = vectors.transpose(0, 2, 1)[:, a], vectors.transpose(0, 2, 1)[:, b]
-    planes = np.concatenate([math.sqrt(2) * p * q, p[..., a] * q[..., b] + p[..., b] * q[..., a]], axis=-1)
-    rows = planes.reshape(-1, planes.shape[-1])
-    return np.asarray(((rows * excess.reshape(-1, 1)).T @ rows)[np.triu_indices(rows.shape[-1])])
+    back = b @ magnitude
+    return np.asarray(np.sqrt((np.abs(x) * back[:, :, None] * back[:, None, :]).sum(axis=(1, 2))))
 
 
 def _lapack_sum(
@@ -304,15 +291,14 @@ def _lapack_sum(
 ) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
     upper = np.triu_indices(len(w))
-    entries = len(upper[0])
-    keep = x.size <= KEEP
+    entries, none = len(upper[0]), np.empty(0)
+    keep = x.size <= KEEP or with_hessian
 
     def task(start: int, stop: int) -> _Part:
         block = _floats(x[start:stop])
         total, moments = np.zeros(entries), np.zeros((entries,) * 2 if with_moments else (0, 0))
-        hessian = np.zeros(entries * (entries + 1) // 2 if with_hessian else 0)
         if not np.isfinite(block).all():
-            return _Part(total, moments, hessian, np.array([np.nan, 0.0, 0.0, 0.0]))
+            return _Part(total, moments, none, np.array([np.nan, 0.0, 0.0, 0.0]))
         skew = asymmetry(block).max()
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
@@ -325,8 +311,6 @@ def _lapack_sum(
             if with_moments:
                 rows = rebuild(logs, vectors)[:, *upper]
                 moments = rows.T @ rows
-            if with_hessian:
-                hessian = _hessian(logs, vectors)
-        return _Part(total, moments, hessian, stats, (logs, vectors) if keep else None)
+        return _Part(total, moments, none, stats, (logs, vectors) if keep else None)
 
     return task

@@ -153,7 +153,7 @@ class SPDAffine(SPD):
         """Logs of the eigenvalues, and eigenvectors, of a sample of the whitened records."""
         if sums.spectrum is not None:
             logs, vectors = sums.spectrum
-            stride = max(1, -(-len(logs) // self._sample_size))
+            stride = 1 if self.k <= LARGEST_HESSIAN else max(1, -(-len(logs) // self._sample_size))
             return logs[::stride], vectors[::stride]
         values, vectors = eigh(_congruence(whitener, _sample(points, self._sample_size)))
         return np.log(values), vectors

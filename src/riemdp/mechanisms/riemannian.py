@@ -41,6 +41,8 @@ class Intrinsic:
 
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """The law has a finite integral only below a limit of the scale; close to it, rejection takes too long."""
+        if ball.space.is_flat:
+            return
         limit = laplace_limit(ball.space)
         if not scale < limit:
             raise MechanismError(
@@ -77,7 +79,12 @@ class Intrinsic:
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """The law's own root mean square distance to its centre."""
-        return math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
+        wrapped = WRAPPED_LAPLACE.expected_error(scale, ball)
+        if ball.space.is_flat:
+            return wrapped
+        forecast = math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
+        # Without positive curvature volumes grow faster than in flat space, and so do distances.
+        return max(forecast, wrapped) if ball.space.curvature_bounds[1] <= 0 else forecast
 
 
 def from_origin(points: Array, ball: Ball) -> Array:

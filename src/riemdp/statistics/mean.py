@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError
-from riemdp.manifolds.base import Array, whole_number
+from riemdp.manifolds.base import Array, finite_number, whole_number
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Plan, Release, release
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, release, reserved
+from riemdp.statistics.adaptive import Adaptation, Adaptive, Exact, Seeded, adaptation, prepare
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.gradient import GradientField
 from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean, mean_as_coordinates
@@ -77,6 +79,55 @@ def _request(ball: Ball, n: int, guarantee: Guarantee, calibration: str, footpoi
     return Request(ball, n, guarantee, calibration, sensitivity)
 
 
+@dataclass(frozen=True)
+class Query:
+    """What is asked about n records, whatever the ball and the budget."""
+
+    n: int
+    mechanism: str = "auto"
+    calibration: str = "analytic"
+    footpoint: Any = None
+    statistic: str = "frechet-mean"
+
+    def request(self, ball: Ball, guarantee: Guarantee) -> Request:
+        """In this ball, for this guarantee."""
+        return _request(ball, self.n, guarantee, self.calibration, self.footpoint, self.statistic)
+
+    def plan(self, ball: Ball, guarantee: Guarantee) -> Plan:
+        """The mechanism that was named, or the best one."""
+        return self.request(ball, guarantee).choose(self.mechanism)
+
+    def value(self, plan: Plan, records: Bounded) -> Any:
+        """The private value, as the plan's mechanism takes it."""
+        foot = records.ball.footpoint_coords(self.footpoint)
+        return _statistic(by_name(plan.mechanism), self.statistic, records.ball, foot).value(records, foot)
+
+    def draw(self, plan: Plan, value: Any, ball: Ball) -> Drawn:
+        """One draw, for a release."""
+        return by_name(plan.mechanism).draw(value, plan.scale, ball, ball.footpoint_coords(self.footpoint))
+
+    def simulate(self, plan: Plan, value: Any, ball: Ball, rng: np.random.Generator, size: int) -> Array:
+        """Seeded draws."""
+        foot = ball.footpoint_coords(self.footpoint)
+        return by_name(plan.mechanism).simulate(value, plan.scale, ball, foot, rng, size)
+
+
+def _adaptive(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | Adaptation) -> Adaptive | None:
+    """How the release adapts to the records; None if it does not, or if that cannot pay off."""
+    options = adaptation(adapt)
+    if options is None:
+        return None
+    query.request(ball, guarantee)  # refuses what is no ball, guarantee, ...
+    if query.footpoint is not None:
+        raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
+    if query.calibration != "analytic":
+        raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
+    if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
+        raise MechanismError(f"mechanism = {query.mechanism!r} is a baseline: leave it out with adapt.")
+    center = Query(query.n, statistic="tangent-mean")
+    return prepare(ball, guarantee, options, center, query)
+
+
 def plan(
     ball: Ball,
     n: int,
@@ -85,12 +136,38 @@ def plan(
     calibration: str = "analytic",
     footpoint: Any = None,
     statistic: str = "frechet-mean",
+    adapt: bool | Adaptation = False,
+    spread: float | None = None,
 ) -> list[Plan]:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
-    Needs no data: the predicted error supposes that the true mean is the footpoint.
+    Needs no data: the predicted error supposes that the true mean is the footpoint. With `adapt`, also the best one
+    with adaptation (its `rounds` > 0), supposing that nearly all records are within `spread` of their mean; a `note`
+    says what that costs, or that adaptation cannot help.
     """
-    return _request(ball, whole_number(n, "n", 1), guarantee, calibration, footpoint, statistic).plan_all()
+    query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
+    if adapt is False:
+        return query.request(ball, guarantee).plan_all()
+    adaptive = _adaptive(query, ball, guarantee, adapt)
+    if spread is None or not finite_number(spread, "spread") >= 0:
+        raise InputError(f"spread = {spread!r}: with adapt, pass the distance to their mean that records may have.")
+    return _beside(query, ball, guarantee, adaptive, float(spread))
+
+
+def _beside(query: Query, ball: Ball, guarantee: Guarantee, adaptive: Adaptive | None, spread: float) -> list[Plan]:
+    """Plans without adaptation, and the one with it in its place."""
+    try:
+        plain = query.request(ball, guarantee).plan_all()
+    except MechanismError:  # too large a ball for a mean in float64, which the private one need not be
+        if adaptive is None:
+            raise
+        plain = []
+    if adaptive is None:
+        return [replace(row, note="adaptation cannot help: too few records for this guarantee") for row in plain]
+    adapted = adaptive.predict(spread)
+    if plain and adapted.expected_error >= plain[0].expected_error:
+        adapted = replace(adapted, note=f"adaptation does not help with such a spread; {adapted.note}")
+    return sorted([*plain, adapted], key=lambda row: row.expected_error)
 
 
 def private_mean(
@@ -102,6 +179,7 @@ def private_mean(
     calibration: str = "analytic",
     footpoint: Any = None,
     statistic: str = "frechet-mean",
+    adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
 ) -> Release:
     """A differentially private Fréchet mean of the records X (n, *point_shape) in a public ball.
@@ -110,25 +188,50 @@ def private_mean(
     With a ledger the guarantee is reserved before any noise is drawn. `calibration="classical"` is the
     classical Gaussian; `footpoint` (public) is where wrapped mechanisms add their noise, by default the
     ball's centre; `statistic="tangent-mean"` releases the mean of the logs at the centre instead.
+    `adapt=True` spends part of the guarantee on a private ball within the given one, as small as the records
+    allow (see `Adaptation`); where that cannot pay off, which public numbers decide, it does nothing.
     """
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     _known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
-    best = _request(ball, records.n, guarantee, calibration, footpoint, statistic).choose(mechanism)
-    chosen, foot = by_name(best.mechanism), ball.footpoint_coords(footpoint)
-    summary = _statistic(chosen, statistic, ball, foot)
+    query = Query(records.n, mechanism, calibration, footpoint, statistic)
+    adaptive = _adaptive(query, ball, guarantee, adapt)
+    if adaptive is not None:
+        return _adapted_mean(records, adaptive, ledger)
+    best = query.plan(ball, guarantee)
     return release(
-        lambda: summary.value(records, foot),
-        lambda value: chosen.draw(value, best.scale, ball, foot),
+        lambda: query.value(best, records),
+        lambda value: query.draw(best, value, ball),
         best,
         ball=ball,
         statistic=statistic,
         n=records.n,
         version=__version__,
-        assumptions=(ROUNDING, *chosen.assumptions),
+        assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
         ledger=ledger,
     )
+
+
+def _adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None) -> Release:
+    """One reservation for all stages, then all of them."""
+    query = adaptive.mean
+    supposed = () if query.mechanism == "auto" else by_name(query.mechanism).assumptions
+    whole = adaptive.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *supposed)
+    text = f"{query.statistic} of {records.n} records, {query.mechanism}, {adaptive.rounds} rounds of adaptation"
+    with reserved(whole, text, ledger):
+        found, last = adaptive.finish(adaptive.find(records, Exact()))
+        return release(
+            lambda: found.query.value(last, found.records),
+            lambda value: found.query.draw(last, value, found.records.ball),
+            last,
+            ball=adaptive.ball,
+            statistic=query.statistic,
+            n=records.n,
+            version=__version__,
+            assumptions=(ROUNDING, *supposed),
+            stages=found.stages,
+        )
 
 
 class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
@@ -148,13 +251,24 @@ def simulate(
     calibration: str = "analytic",
     footpoint: Any = None,
     statistic: str = "frechet-mean",
+    adapt: bool | Adaptation = False,
 ) -> Simulation:
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
     count, rng = whole_number(size, "size", 1), np.random.default_rng(whole_number(seed, "seed", 0))
     _known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
-    best = _request(ball, records.n, guarantee, calibration, footpoint, statistic).choose(mechanism)
-    chosen, foot = by_name(best.mechanism), ball.footpoint_coords(footpoint)
-    value = _statistic(chosen, statistic, ball, foot).value(records, foot)
-    points = chosen.simulate(value, best.scale, ball, foot, rng, count)
+    query = Query(records.n, mechanism, calibration, footpoint, statistic)
+    adaptive = _adaptive(query, ball, guarantee, adapt)
+    if adaptive is not None:
+        points = np.stack([_adapted_draw(records, adaptive, rng) for _ in range(count)])
+    else:
+        best = query.plan(ball, guarantee)
+        points = query.simulate(best, query.value(best, records), ball, rng, count)
     return ball.space._write(points, ball.center).view(Simulation)
+
+
+def _adapted_draw(records: Bounded, adaptive: Adaptive, rng: np.random.Generator) -> Array:
+    """One simulated adaptive release."""
+    chance = Seeded(rng)
+    found, last = adaptive.finish(adaptive.find(records, chance))
+    return chance.point(found.query, last, found.records)

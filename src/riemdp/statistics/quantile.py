@@ -1,0 +1,87 @@
+"""A private radius: which of a public list of radii leaves few records outside.
+
+The radius at step j of a falling list r, r/2^(1/6), r/2^(2/6), ... is drawn with probability proportional to
+
+    2^j exp(-strength max(N_j - spare, 0)),    N_j = number of records farther from the centre than radius j,
+
+that is t^-6 times a price for every record left outside beyond the spare ones. Replacing a record moves all the N_j
+the same way, by at most 1: so the law is `strength`-DP, and strength 2 log(Phi(mu/2)/Phi(-mu/2)) is mu-GDP
+(docs/proofs/quantile.md). The first radius of the list is that of the ball one has, and never has a price.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from riemdp.arithmetic import round_up
+from riemdp.privacy.calibration import _largest
+from riemdp.privacy.guarantee import GDP, Guarantee, PureDP
+from riemdp.randomness import LazyUniform, decide
+
+if TYPE_CHECKING:
+    from flint import arb
+
+STEPS = 6  # of the list, for a factor of 2
+MECHANISM = "exponential"
+# Root mean square of the radius drawn over the least one that has no price, if the list is long: each step up has
+# half the weight, sum_i 2^-(i + 1) 2^(2 i/STEPS) = 1.16^2.
+EXCESS = math.sqrt(0.5 / (1 - 2 ** (2 / STEPS - 1)))
+
+
+@dataclass(frozen=True)
+class RadiusLaw:
+    """Which step of the list, given how many records are outside each radius of it but the first."""
+
+    strength: float
+    spare: int
+
+    def draw(self, outside: Sequence[int]) -> int:
+        """For a release: an exact draw from the operating system's bits."""
+        uniform = LazyUniform()
+        return decide(lambda bits: self._find(uniform.ball(bits), outside))
+
+    def _find(self, u: arb, outside: Sequence[int]) -> int | None:
+        """The step j with W_0 + ... + W_(j-1) < u W < W_0 + ... + W_j, once u is known well enough."""
+        from flint import arb
+
+        weights = [arb(1)]
+        weights += [arb(2) ** j * (-self._excess(m) * arb(self.strength)).exp() for j, m in enumerate(outside, 1)]
+        level, total = u * sum(weights, start=arb(0)), arb(0)
+        for step, weight in enumerate(weights[:-1]):
+            total += weight
+            if level < total:
+                return step
+            if not level > total:
+                return None
+        return len(weights) - 1
+
+    def simulate(self, outside: Sequence[int], rng: np.random.Generator) -> int:
+        """The same with a seeded number, in float64."""
+        logs = [j * math.log(2) - self.strength * m for j, m in enumerate([0, *map(self._excess, outside)])]
+        sums = np.cumsum(np.exp(np.array(logs) - max(logs)))
+        return int(np.searchsorted(sums[:-1], rng.random() * sums[-1], side="right"))
+
+    def _excess(self, outside: int) -> int:
+        return max(outside - self.spare, 0)
+
+    def price(self, steps: int) -> float:
+        """Records that the law gives up, beyond the spare ones, for a radius so many steps below the first."""
+        return steps * math.log(2) / self.strength
+
+
+def radius_strength(share: Guarantee) -> float:
+    """The largest strength that is proved to give this guarantee, rounded down."""
+    if isinstance(share, PureDP):
+        return share.epsilon
+    return -round_up(lambda mu: 2 * _log_odds(-mu / 2), _largest(GDP, share))
+
+
+def _log_odds(z: arb) -> arb:
+    """log(Phi(z)/Phi(-z))."""
+    root = (0 * z + 2).sqrt()
+    return (-z / root).erfc().log() - (z / root).erfc().log()
