@@ -229,7 +229,7 @@ def test_it_holds_and_shows_nothing_private():
     tame, wild = (rd.private_mean(X, ball, rd.GDP(1.0)) for X in ([[0.1, 0.2]] * 4, [[np.nan, 7e9]] * 4))
     assert tame.to_dict() | {"value": 0} == wild.to_dict() | {"value": 0}
     public = {"value", "statistic", "guarantee", "mechanism", "scale", "sensitivity", "expected_error", "grid",
-              "space", "center", "radius", "n", "version"}  # fmt: skip
+              "space", "center", "radius", "n", "version", "stages"}  # fmt: skip
     assert set(vars(wild)) == public
     assert repr(tame).replace(repr(tame.value), "") == repr(wild).replace(repr(wild.value), "")
     assert repr(space) in repr(wild)

@@ -60,7 +60,7 @@ class Adaptation:
             raise InputError(f"shares {shares}: pass shares of the budget above 0 and below 1.")
         if self.radius_share == 0 and self.rounds != 1:
             raise InputError("radius_share = 0 keeps the given ball: pass rounds=1 with it.")
-        if not sum(self.weights(self.rounds or 1)) * (self.rounds or 1) < 1:
+        if not self.left(self.rounds or 1) > 0:
             raise InputError(f"rounds = {self.rounds!r} and shares {shares} leave nothing for the mean: lower them.")
         if not finite_number(self.spare, "spare") >= 0:
             raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
@@ -70,6 +70,10 @@ class Adaptation:
         usual = USUAL_SHARES.get(rounds, 0.09 / rounds)
         center, radius = (usual if w is None else w for w in (self.center_share, self.radius_share))
         return center, radius
+
+    def left(self, rounds: int) -> float:
+        """Share of the mean itself."""
+        return 1 - rounds * sum(self.weights(rounds))
 
 
 FOOTPOINT = Adaptation(rounds=1, center_share=0.1, radius_share=0.0)
@@ -115,7 +119,7 @@ class Shares:
         """All rounds have the same."""
         center, radius = options.weights(rounds)
         steps = [center, radius] if radius else [center]
-        *parts, mean = split(whole, steps * rounds + [1 - rounds * sum(steps)])
+        *parts, mean = split(whole, [*steps * rounds, options.left(rounds)])
         return cls(parts[0], parts[1] if radius else None, mean)
 
 
@@ -351,6 +355,7 @@ def prepare(ball: Ball, guarantee: Guarantee, options: Adaptation, center: Query
         Adaptive(ball, guarantee, options, rounds, center, mean, Shares.of(whole, options, rounds))
         for whole in wholes
         for rounds in ((3, 2, 1) if options.rounds is None else (options.rounds,))
+        if options.left(rounds) > 0
     ]
     if options.rounds is None:
         return next((candidate for candidate in candidates if candidate.can_pay_off), None)

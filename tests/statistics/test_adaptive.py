@@ -1,0 +1,453 @@
+"""Adaptive means: the shares add up to what was asked, every stage is on record and paid for before anything is read,
+no data set breaks the guarantee or the release, and the error follows the spread.
+
+All simulations are seeded; where a bound on an error is asserted, it leaves room for six standard errors and more.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import riemdp as rd
+from manifolds.examples import SPACES
+from riemdp import randomness
+from riemdp.audit import audit_draws
+from riemdp.privacy import bounded
+from riemdp.privacy.bounded import Bounded
+from riemdp.statistics import adaptive
+from riemdp.statistics.adaptive import FOOTPOINT, Adaptation, divisible, split
+from riemdp.statistics.mean import Query, _adaptive
+
+all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)
+GUARANTEES = [rd.PureDP(1.0), rd.ApproxDP(1.0, 1e-6), rd.GDP(0.7), rd.ZCDP(0.2), rd.RDP(8.0, 1.5)]
+guarantees = pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+PLANE = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0)
+
+
+def widest(space):
+    return 0.9 * min(space.uniqueness_radius, 2.0)
+
+
+def records_at(coords, ball, start=None):
+    """Records with these coordinates at the point `start` (coordinates at the centre)."""
+    space = ball.space
+    base = ball._inner_center if start is None else space._exp(np.asarray(start), ball._inner_center)
+    return space._write(space._exp(coords, np.broadcast_to(base, (len(coords), *base.shape))), ball.center)
+
+
+def cloud(space, n, spread, rng):
+    normal = rng.standard_normal((n, space.dim))
+    return spread * normal / np.linalg.norm(normal, axis=1, keepdims=True) * rng.random((n, 1)) ** (1 / space.dim)
+
+
+def clustered(space, n=1000, share=0.02, seed=0):
+    """A small cluster away from the centre of the widest ball, and that ball."""
+    ball = rd.Ball(space, space.random_point(1, 3)[0], widest(space))
+    away = 0.4 * ball.radius * np.eye(space.dim)[0]
+    return records_at(cloud(space, n, share * ball.radius, np.random.default_rng(seed)), ball, away), ball
+
+
+def rms(points, mean, space):
+    return math.sqrt(np.mean(space.dist(np.asarray(points), mean) ** 2))
+
+
+# --- the budget ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", [*GUARANTEES, rd.GDP(1e-5), rd.PureDP(1e6), rd.ApproxDP(0.01, 0.3)], ids=repr)
+@pytest.mark.parametrize("rounds", [1, 2, 3, 8])
+def test_shares_compose_to_the_whole_and_waste_nothing(guarantee, rounds):
+    """In exact fractions: sums of strengths (of squares for GDP) are at most the whole, and within 1e-12 of it."""
+    for whole in divisible(guarantee):
+        assert whole <= guarantee
+        shares = split(whole, [0.03, 0.05] * rounds + [1 - 0.08 * rounds])
+        power = 2 if isinstance(whole, rd.GDP) else 1
+        strength = Fraction(list(whole.parameters.values())[-1]) ** power
+        total = sum(Fraction(list(share.parameters.values())[-1]) ** power for share in shares)
+        assert (1 - Fraction(1, 10**12)) * strength < total <= strength
+        assert all(type(share) is type(whole) for share in shares)
+        assert {share.parameters.get("alpha") for share in shares} == {whole.parameters.get("alpha")}
+        assert rd.compose(shares, like=whole) <= guarantee
+
+
+@guarantees
+def test_the_stages_on_record_compose_to_the_guarantee(guarantee):
+    X, ball = clustered(rd.Sphere(2))
+    result = rd.private_mean(X, ball, guarantee, adapt=True)
+    assert result.guarantee == guarantee
+    assert len(result.stages) >= 3
+    assert [stage.task for stage in result.stages] == ["centre", "radius"] * (len(result.stages) // 2) + ["mean"]
+    like = next(whole for whole in divisible(guarantee) if type(whole) is type(result.stages[0].guarantee))
+    assert rd.compose([stage.guarantee for stage in result.stages], like=like) <= guarantee
+    assert result.stages[-1].scale == result.scale
+    assert result.stages[-1].sensitivity == result.sensitivity
+
+
+# --- accuracy --------------------------------------------------------------------------------------------
+
+TYPICAL = [rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(3), rd.SPDAffine(3), rd.SPDLogEuclidean(3), rd.KendallShapes(5),
+           rd.Product(rd.Sphere(2), rd.Euclidean(2))]  # fmt: skip
+
+
+@pytest.mark.parametrize("space", TYPICAL, ids=repr)
+def test_the_error_follows_the_spread_and_is_as_predicted(space):
+    """Spread 2 % of the ball: at least eight times less, and within a factor 1.5 of the prediction."""
+    X, ball = clustered(space)
+    mean = rd.frechet_mean(X, space).point
+    plain = rd.plan(ball, len(X), rd.GDP(1.0))[0].expected_error
+    predicted = rd.plan(ball, len(X), rd.GDP(1.0), adapt=True, spread=0.02 * ball.radius)[0]
+    found = rms(rd.simulate(X, ball, rd.GDP(1.0), adapt=True, size=40, seed=0), mean, space)
+    assert predicted.rounds == 3
+    assert found < plain / 8
+    assert 1 / 1.5 < found / predicted.expected_error < 1.5
+
+
+@pytest.mark.parametrize("kind", ["rim", "clusters", "filled"])
+@pytest.mark.parametrize("guarantee", [rd.GDP(1.0), rd.PureDP(1.0)], ids=repr)
+def test_records_as_wide_as_the_ball_lose_little(kind, guarantee):
+    """At most 1.5 times the error of the plain release, in two dimensions."""
+    rng, n = np.random.default_rng(0), 2000
+    X = cloud(PLANE.space, n, 1.0, rng)
+    if kind == "rim":
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+    if kind == "clusters":
+        X = np.where(np.arange(n)[:, None] % 2, [1.0, 0.0], [-1.0, 0.0])
+    plain = rd.plan(PLANE, n, guarantee)[0].expected_error
+    found = rms(rd.simulate(X, PLANE, guarantee, adapt=True, size=150, seed=1), X.mean(axis=0), PLANE.space)
+    assert found < 1.5 * plain
+
+
+def test_a_ball_too_large_for_float64_is_no_obstacle():
+    """No Fréchet mean can be computed everywhere in it, but in the private one it can."""
+    space = rd.SPDAffine(3)
+    ball = rd.Ball(space, np.eye(3), 30.0)
+    X = records_at(cloud(space, 2000, 0.5, np.random.default_rng(0)), ball)
+    with pytest.raises(rd.MechanismError):
+        rd.private_mean(X, ball, rd.GDP(1.0))
+    result = rd.private_mean(X, ball, rd.GDP(1.0), adapt=True)
+    assert result.ball.radius < 3
+    assert space.dist(result.value, rd.frechet_mean(X, space).point) < 0.1
+    assert rd.plan(ball, 2000, rd.GDP(1.0), adapt=True, spread=0.5)[0].rounds == 3
+
+
+def test_a_private_footpoint_alone_keeps_the_ball():
+    """Guan et al., A.3.1: in negative curvature it is far better than a footpoint far from the mean."""
+    space = rd.Hyperbolic(3)
+    ball = rd.Ball(space, space.origin, 8.0)
+    X = records_at(cloud(space, 500, 0.5, np.random.default_rng(0)), ball, 6.0 * np.eye(3)[0])
+    mean = rd.frechet_mean(X, space).point
+    plain, moved = (rms(rd.simulate(X, ball, rd.GDP(1.0), adapt=way, size=60, seed=2), mean, space) for way in (False, FOOTPOINT))
+    assert moved < plain / 3
+    result = rd.private_mean(X, ball, rd.GDP(1.0), adapt=FOOTPOINT)
+    assert [stage.task for stage in result.stages] == ["centre", "mean"]
+    assert result.ball.radius == 8.0
+    assert result.stages[0].guarantee.mu == pytest.approx(math.sqrt(0.1))
+    assert result.stages[1].guarantee.mu == pytest.approx(math.sqrt(0.9))
+
+
+# --- paranoid data ---------------------------------------------------------------------------------------
+
+
+def paranoid(ball, n):
+    """Data that fool the centre or the radius, by name."""
+    axes = ball.radius * np.eye(ball.space.dim)
+    rim = records_at(np.repeat(axes[:1], n, axis=0), ball)
+    clusters = records_at(np.where(np.arange(n)[:, None] % 2 == 0, axes[0], -axes[0]), ball)
+    outlier = records_at(np.where(np.arange(n)[:, None] < n // 3, axes[-1], 0 * axes[0]), ball)
+    nothing = np.full_like(rim, np.nan)
+    with np.errstate(all="ignore"):
+        wild = np.concatenate([size * rim[: n // 4] for size in (np.inf, -1.0, 1e300, 5e-324)])
+    return {"rim": rim, "clusters": clusters, "outlier": outlier, "nothing": nothing, "wild": wild}
+
+
+@all_spaces
+@pytest.mark.parametrize("name", ["rim", "clusters", "outlier", "nothing", "wild"])
+def test_no_data_set_raises_warns_prints_or_leaves_the_space(space, name, capfd, caplog, recwarn):
+    ball = rd.Ball(space, space.random_point(1, 3)[0], widest(space))
+    X = paranoid(ball, 40)[name]
+    for guarantee in (rd.GDP(2.0), rd.PureDP(0.5)):
+        result = rd.private_mean(X, ball, guarantee, adapt=Adaptation(rounds=2))
+        assert space.contains(result.value)
+        for stage in result.stages:
+            assert space.contains(stage.center)
+            assert 0 < stage.radius <= ball.radius
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+    assert not recwarn.list
+
+
+def audited(space, name, size):
+    """Claim GDP(4), two rounds, one record of paranoid data jumps across."""
+    ball = rd.Ball(space, space.origin, widest(space))
+    axis = ball.radius * np.eye(1, space.dim)
+    one = paranoid(ball, 30)[name]
+    pair = [np.concatenate([records_at(sign * axis, ball), one[1:]]) for sign in (1, -1)]
+    ask = {"adapt": Adaptation(rounds=2), "size": size}
+    draws = (np.asarray(rd.simulate(X, ball, rd.GDP(4.0), seed=seed, **ask)) for seed, X in enumerate(pair))
+    coords = [space._log(space._read(points, "draws"), ball._inner_center) for points in draws]
+    return audit_draws(*coords, rd.GDP(4.0), confidence=1 - 1e-8)
+
+
+@pytest.mark.parametrize(("name", "least"), [("rim", 0.3), ("clusters", 1.5), ("outlier", 1.5)])
+def test_audits_find_no_breach_but_would_find_one(name, least):
+    """1,000 draws of each neighbour prove more than a claim of `least` would allow."""
+    found = audited(rd.Euclidean(1), name, 1000)
+    assert found.holds
+    assert found.lower["mu"] > least
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.KendallShapes(4)], ids=repr)
+def test_nor_on_curved_spaces(space):
+    found = audited(space, "clusters", 300)
+    assert found.holds
+    assert found.lower["mu"] > 0.5
+
+
+def test_the_public_side_does_not_depend_on_where_the_ball_is():
+    """Plans are found once for every radius: at the private centre they would be the same."""
+    for space in TYPICAL:
+        here, there = (rd.Ball(space, c, 0.3 * widest(space)) for c in (space.origin, space.random_point(1, 5)[0]))
+        for statistic in ("frechet-mean", "tangent-mean"):
+            query = Query(200, statistic=statistic)
+            assert query.plan(here, rd.GDP(1.0)) == query.plan(there, rd.GDP(1.0))
+
+
+@all_spaces
+def test_a_centre_outside_the_ball_is_moved_onto_it(space):
+    ball = rd.Ball(space, space.random_point(1, 3)[0], 0.5 * widest(space))
+    for factor in (0.5, 1.0, 1.5):
+        coords = factor * ball.radius * np.eye(1, space.dim)
+        moved = adaptive.into_ball(space._exp(coords, ball._inner_center)[0], ball)
+        assert space.dist(moved, ball.center) == pytest.approx(min(factor, 1.0) * ball.radius, rel=1e-6)
+
+
+# --- when it cannot help ---------------------------------------------------------------------------------
+
+
+@guarantees
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_too_few_records_get_the_plain_release_for_the_whole_budget(guarantee, n):
+    X = PLANE.space.random_point(n, 0)
+    result, plain = (rd.private_mean(X, PLANE, guarantee, adapt=adapt) for adapt in (True, False))
+    assert result.stages == ()
+    assert (result.scale, result.mechanism) == (plain.scale, plain.mechanism)
+    rows = rd.plan(PLANE, n, guarantee, adapt=True, spread=0.01)
+    assert all(row.rounds == 0 and "cannot help" in row.note for row in rows)
+
+
+def test_plan_says_when_the_spread_is_too_wide():
+    narrow, wide = (rd.plan(PLANE, 1000, rd.GDP(1.0), adapt=True, spread=s) for s in (0.01, 1.0))
+    assert narrow[0].rounds == 3
+    assert "private ball" in narrow[0].note
+    assert wide[0].rounds == 0
+    (adapted,) = [row for row in wide if row.rounds]
+    assert "does not help" in adapted.note
+    assert adapted.expected_error < 1.5 * wide[0].expected_error
+    assert sorted(row.expected_error for row in wide) == [row.expected_error for row in wide]
+    plain = [row.mechanism for row in rd.plan(PLANE, 1000, rd.GDP(1.0))]
+    assert [row.mechanism for row in wide if not row.rounds] == plain
+
+
+def test_predicted_errors_grow_with_the_spread():
+    errors = [rd.plan(PLANE, 1000, rd.GDP(1.0), adapt=True, spread=s) for s in (0.0, 0.01, 0.1, 0.3, 1.0)]
+    adapted = [next(row for row in rows if row.rounds).expected_error for rows in errors]
+    assert adapted == sorted(adapted)
+    assert adapted[-1] > 20 * adapted[0]
+
+
+# --- one reservation -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return rd.Ledger(tmp_path / "ledger.db", budget=rd.GDP(1.5))
+
+
+def test_one_entry_for_all_stages_on_disk_before_the_first_bit(ledger, monkeypatch):
+    X, ball = clustered(rd.Sphere(2))
+    seen, bits = [], randomness.secrets.randbits
+
+    def watched(k):
+        seen.append([entry.status for entry in rd.Ledger(ledger.path).history()])
+        return bits(k)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(randomness.secrets, "randbits", watched)
+        result = rd.private_mean(X, ball, rd.GDP(1.0), adapt=True, ledger=ledger)
+    assert all(statuses == ["reserved"] for statuses in seen)
+    assert len(seen) > len(result.stages)
+    (entry,) = ledger.history()
+    assert (entry.status, entry.guarantee) == ("released", result.guarantee)
+    assert entry.guarantee.assumptions == result.guarantee.assumptions
+    assert entry.description == "frechet-mean of 1000 records, auto, 3 rounds of adaptation"
+
+
+def test_what_the_budget_refuses_reads_nothing(ledger, monkeypatch):
+    X, ball = clustered(rd.Sphere(2))
+    monkeypatch.setattr(bounded, "_to_ball", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(randomness.secrets, "randbits", lambda _: pytest.fail("drawn"))
+    with pytest.raises(rd.BudgetExceeded):
+        rd.private_mean(X, ball, rd.GDP(2.0), adapt=True, ledger=ledger)
+    assert ledger.history() == []
+
+
+def test_a_crash_between_the_stages_leaves_everything_spent(ledger, monkeypatch):
+    def boom(*_):
+        raise KeyboardInterrupt
+
+    X, ball = clustered(rd.Sphere(2))
+    monkeypatch.setattr(Bounded, "outside", boom)
+    with pytest.raises(KeyboardInterrupt):
+        rd.private_mean(X, ball, rd.GDP(1.0), adapt=True, ledger=ledger)
+    assert [entry.status for entry in ledger.history()] == ["reserved"]
+    assert ledger.spent.mu == 1.0
+
+
+# --- what is left ----------------------------------------------------------------------------------------
+
+
+@all_spaces
+def test_saved_and_loaded_it_is_the_same(space, tmp_path):
+    X, ball = clustered(space, n=60)
+    result = rd.private_mean(X, ball, rd.GDP(2.0), adapt=Adaptation(rounds=1))
+    result.save(tmp_path / "mean.json")
+    loaded = rd.Release.load(tmp_path / "mean.json")
+    assert loaded.to_dict() == result.to_dict()
+    assert [stage.guarantee for stage in loaded.stages] == [stage.guarantee for stage in result.stages]
+    assert loaded.ball.radius == result.stages[-1].radius
+
+
+def test_it_holds_nothing_private():
+    """What it shows besides points, radii and what they imply is the same for any records."""
+    tame, wild = (rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=True) for X in (np.zeros((500, 2)), np.full((500, 2), np.nan)))
+    drawn = {"value", "stages", "scale", "sensitivity", "expected_error", "grid"}
+    assert {k: v for k, v in tame.to_dict().items() if k not in drawn} == {k: v for k, v in wild.to_dict().items() if k not in drawn}
+    for one, two in zip(tame.stages, wild.stages, strict=True):
+        assert (one.task, one.guarantee, one.mechanism) == (two.task, two.guarantee, two.mechanism)
+
+
+STAGE = {"center": [0.0, 0.0, 1.0], "guarantee": rd.GDP(0.5).to_dict(), "mechanism": "x", "radius": 0.1, "scale": 0.1,
+         "sensitivity": 0.1, "task": "mean"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [None, {}, "x", 3, [None], [[]], [{}], [STAGE | {"extra": 1}], [{k: v for k, v in STAGE.items() if k != "task"}],
+     *([STAGE | {name: bad}] for name in ("radius", "scale", "sensitivity") for bad in (0.0, -1.0, math.nan, math.inf, 1, "1", None, True)),
+     *([STAGE | {"center": bad}] for bad in (None, [], [0.0, 0.0, 3.0], [math.nan] * 3, "x")),
+     *([STAGE | {"guarantee": bad}] for bad in (None, {}, 1, {"type": "GDP"})),
+     *([STAGE | {name: bad}] for name in ("task", "mechanism") for bad in (None, 1, []))],
+)  # fmt: skip
+def test_corrupted_stages_are_refused(stages):
+    data = rd.private_mean(np.ones((5, 3)), rd.Ball(rd.Sphere(2), [0, 0, 1], 0.3), rd.GDP(2.0)).to_dict()
+    assert rd.Release.from_dict(data | {"stages": [STAGE]}).stages[0].radius == 0.1
+    with pytest.raises(rd.InputError):
+        rd.Release.from_dict(json.loads(json.dumps(data | {"stages": stages})))
+
+
+# --- simulations -----------------------------------------------------------------------------------------
+
+
+def test_simulations_repeat_themselves_and_are_marked():
+    X, ball = clustered(rd.KendallShapes(4), n=300)
+    one, two, other = (rd.simulate(X, ball, rd.GDP(1.0), adapt=True, size=3, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
+    assert one.shape == (3, *ball.space.point_shape)
+    assert one.is_release is False
+
+
+def test_releases_and_simulations_have_the_same_law():
+    """Radii of 150 releases and 400 simulated ones, and errors; two-sample tests at 1e-8, fixed seed on one side only."""
+    from scipy import stats
+
+    rng = np.random.default_rng(0)
+    X = 0.05 * rng.standard_normal((300, 2)) + [0.3, 0.0]
+    mean = X.mean(axis=0)
+    how = _adaptive(Query(300), PLANE, rd.GDP(1.0), Adaptation(rounds=1))
+    records = Bounded(X, PLANE)
+    exact, seeded = ([how.find(records, chance).depth for _ in range(size)]
+                     for chance, size in ((adaptive.Exact(), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip
+    table = np.array([np.bincount(depths, minlength=60) for depths in (exact, seeded)])
+    assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 1e-8
+    releases = [rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=Adaptation(rounds=1)).value for _ in range(100)]
+    simulated = rd.simulate(X, PLANE, rd.GDP(1.0), adapt=Adaptation(rounds=1), size=300, seed=0)
+    errors = [np.linalg.norm(np.asarray(points) - mean, axis=1) for points in (releases, simulated)]
+    assert stats.ks_2samp(*errors).pvalue > 1e-8
+    assert stats.ks_2samp(3 * errors[0], errors[1]).pvalue < 1e-8
+
+
+# --- wrong arguments -------------------------------------------------------------------------------------
+
+SPHERE, ONES = rd.Ball(rd.Sphere(2), [0, 0, 1], 0.5), np.ones((4, 3))
+WRONG = [
+    ({"adapt": "yes"}, rd.InputError, "adapt"),
+    ({"adapt": 1}, rd.InputError, "adapt"),
+    ({"adapt": None}, rd.InputError, "adapt"),
+    ({"adapt": True, "footpoint": [0, 0, 1]}, rd.InputError, "footpoint"),
+    ({"adapt": True, "calibration": "classical", "guarantee": rd.ApproxDP(0.5, 1e-6)}, rd.MechanismError, "calibration"),
+    ({"adapt": True, "mechanism": "extrinsic-laplace"}, rd.MechanismError, "baseline"),
+    ({"adapt": True, "mechanism": "laplace"}, rd.InputError, "mechanism"),
+    ({"adapt": True, "mechanism": "wrapped-gaussian"}, rd.MechanismError, "PureDP"),
+    ({"adapt": Adaptation(rounds=1), "mechanism": "wrapped-gaussian"}, rd.MechanismError, "PureDP"),
+    ({"adapt": FOOTPOINT, "mechanism": "riemannian-laplace"}, rd.MechanismError, "footpoint"),
+    ({"adapt": True, "guarantee": 1.0}, rd.InputError, "guarantee"),
+    ({"adapt": True, "ball": None}, rd.InputError, "ball"),
+    ({"adapt": True, "ball": rd.Ball(rd.Sphere(2), [0, 0, 1], 1.5)}, rd.MechanismError, "radius"),
+    ({"adapt": True, "statistic": "median"}, rd.InputError, "statistic"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error", "word"), WRONG)
+def test_wrong_arguments_are_refused_before_anything_is_read_or_spent(wrong, error, word, tmp_path, monkeypatch):
+    ledger = rd.Ledger(tmp_path / "ledger.db", budget=rd.ApproxDP(5.0, 1e-3))
+    monkeypatch.setattr(bounded, "_to_ball", lambda *_: pytest.fail("read"))
+    with pytest.raises(error, match=word) as caught:
+        rd.private_mean(**{"X": ONES, "ball": SPHERE, "guarantee": rd.PureDP(1.0), "ledger": ledger} | wrong)
+    assert "\n" not in str(caught.value)
+    assert ledger.history() == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"rounds": 0}, {"rounds": 9}, {"rounds": 1.0}, {"rounds": True}, {"center_share": 0.0}, {"center_share": 1.0},
+     {"center_share": "x"}, {"radius_share": -0.1}, {"radius_share": math.nan}, {"radius_share": 0.0},
+     {"rounds": 2, "radius_share": 0.0}, {"rounds": 8, "center_share": 0.1, "radius_share": 0.1},
+     {"spare": -1.0}, {"spare": math.inf}, {"center_share": 0.6, "radius_share": 0.5}],
+)  # fmt: skip
+def test_wrong_options_are_refused(options):
+    with pytest.raises(rd.InputError):
+        Adaptation(**options)
+
+
+@pytest.mark.parametrize("shares", [{"center_share": 0.2, "radius_share": 0.2}, {"center_share": 0.45, "radius_share": 0.05}])
+def test_shares_too_large_for_several_rounds_still_allow_one(shares):
+    result = rd.private_mean(np.zeros((2000, 2)), PLANE, rd.GDP(1.0), adapt=Adaptation(**shares))
+    assert 0 < len(result.stages) // 2 <= 2
+
+
+@pytest.mark.parametrize("spread", [None, -1.0, math.nan, "wide", True])
+def test_plan_with_adaptation_needs_a_spread(spread):
+    with pytest.raises(rd.InputError, match="spread"):
+        rd.plan(PLANE, 100, rd.GDP(1.0), adapt=True, spread=spread)
+
+
+@pytest.mark.parametrize("mechanism", ["wrapped-laplace", "riemannian-laplace", "kng"])
+@pytest.mark.parametrize("statistic", ["frechet-mean", "tangent-mean"])
+def test_the_last_release_is_the_one_asked_for(mechanism, statistic):
+    X, ball = clustered(rd.Sphere(2), n=400)
+    ask = {"adapt": Adaptation(rounds=1), "mechanism": mechanism, "statistic": statistic}
+    if statistic == "tangent-mean" and mechanism != "wrapped-laplace":
+        with pytest.raises(rd.MechanismError, match="statistic"):
+            rd.private_mean(X, ball, rd.PureDP(2.0), **ask)
+        return
+    result = rd.private_mean(X, ball, rd.PureDP(2.0), **ask)
+    assert (result.mechanism, result.statistic) == (mechanism, statistic)
+    supposed = set(replace(result.guarantee).assumptions)
+    assert any("idealized" in text for text in supposed) is (mechanism == "kng")
