@@ -6,7 +6,7 @@ mean of the records, for the same guarantee and the same public ball; above 1, a
 - choice: ways to adapt, on simulated records of R^d in a ball of radius 1, their spread from 1 % to 100 % of it;
 - region: where the default is worse than the plain release, records with outliers on one side among them;
 - radius: the exponential law against a noisy binary search for the same quantile and budget;
-- footpoint: a private footpoint from 10 % of the budget (Guan et al., A.3.1) on curved spaces, drawn exactly;
+- footpoint: a private footpoint from 10 % of the budget (A.3.1 of the exponential-wrapped paper), drawn exactly;
 - images: covariance descriptors of real images, the ball of the papers and the tight one.
 
 Data: ../shared/data beside the repository (images; left out if not at hand).

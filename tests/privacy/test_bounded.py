@@ -364,7 +364,7 @@ def test_nothing_is_shown_said_or_logged(space, capfd, caplog, recwarn):
     records.coordinate_mean()
     assert repr(records) == str(records) == f"Bounded(n={records.n}, {space!r})"
     assert [name for name in dir(records) if not name.startswith("_")] == [
-        "ball", "certify", "closed_form", "coordinate_mean", "factors", "mean_of", "model", "n", "space", "start",
+        "ball", "certify", "closed_form", "coordinate_mean", "factors", "mean_of", "model", "moved", "n", "outside", "shrunk", "space", "start",
     ]  # fmt: skip
     assert capfd.readouterr() == ("", "")
     assert not caplog.records

@@ -137,7 +137,7 @@ def test_a_ball_too_large_for_float64_is_no_obstacle():
 
 
 def test_a_private_footpoint_alone_keeps_the_ball():
-    """Guan et al., A.3.1: in negative curvature it is far better than a footpoint far from the mean."""
+    """A.3.1 of the exponential-wrapped paper: in negative curvature far better than a footpoint far from the mean."""
     space = rd.Hyperbolic(3)
     ball = rd.Ball(space, space.origin, 8.0)
     X = records_at(cloud(space, 500, 0.5, np.random.default_rng(0)), ball, 6.0 * np.eye(3)[0])
@@ -184,7 +184,7 @@ def test_no_data_set_raises_warns_prints_or_leaves_the_space(space, name, capfd,
 
 def audited(space, name, size):
     """Claim GDP(4), two rounds, one record of paranoid data jumps across."""
-    ball = rd.Ball(space, space.origin, widest(space))
+    ball = rd.Ball(space, space.origin, 0.5 * widest(space))
     axis = ball.radius * np.eye(1, space.dim)
     one = paranoid(ball, 30)[name]
     pair = [np.concatenate([records_at(sign * axis, ball), one[1:]]) for sign in (1, -1)]
@@ -202,7 +202,7 @@ def test_audits_find_no_breach_but_would_find_one(name, least):
     assert found.lower["mu"] > least
 
 
-@pytest.mark.parametrize("space", [rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.KendallShapes(4)], ids=repr)
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.SPDAffine(2), rd.KendallShapes(4)], ids=repr)
 def test_nor_on_curved_spaces(space):
     found = audited(space, "clusters", 300)
     assert found.holds
