@@ -499,3 +499,21 @@ def test_shell_completion(words, expected):
     environment = {"_RIEMDP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     done = subprocess.run([sys.executable, "-c", MAIN], capture_output=True, text=True, check=False, env=os.environ | environment)
     assert set(done.stdout.split()) == expected
+
+
+def test_an_adaptive_mean_and_its_plan(here):
+    wide = ("--space", "spd-log-euclidean", "--eigenvalues", 1e-6, 1e6, "--mu", 2)
+    result = run("mean", "X.npy", *wide, "--adapt", "--json", "--report", "mean.html")
+    assert (result.exit_code, result.stderr) == (0, "")
+    stages = json.loads(result.stdout)["stages"]
+    assert [stage["task"] for stage in stages][-1] == "mean"
+    assert stages[-1]["radius"] < json.loads(result.stdout)["radius"]
+    assert "How the ball was found" in (here / "mean.html").read_text()
+    shown = run("mean", "X.npy", *wide, "--adapt").stdout
+    assert "in a private ball of radius" in shown
+    planned = run("plan", "--size", 3, "--records", 200, *wide, "--adapt", "--spread", 2)
+    assert (planned.exit_code, planned.stderr) == (0, "")
+    assert "adaptive" in planned.stdout
+    refused = run("plan", "--size", 3, "--records", 200, *wide, "--adapt")
+    assert refused.exit_code == 2
+    assert "spread" in refused.stderr

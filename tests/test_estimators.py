@@ -488,3 +488,15 @@ def test_every_class_gets_noise_of_its_own_at_the_planned_scale(noise, monkeypat
     for wrong in (0.85, 1.15):
         assert stats.kstest(wrong * lengths.ravel(), law.cdf).pvalue < 1e-8
     assert abs(np.corrcoef(law.cdf(lengths).T)[0, 1]) < 6 / math.sqrt(1500)
+
+
+def test_adaptive_class_means_cost_one_entry_and_err_less(tmp_path):
+    X, y = two_classes()
+    wide = rd.Ball(SPD3, np.eye(3), 5.0)
+    ledger = rd.Ledger(tmp_path / "l.db", budget=rd.GDP(8.0))
+    model = PrivateMDM(ball=wide, guarantee=rd.GDP(8.0), adapt=True, ledger=ledger).fit(X, y)
+    assert len(ledger.history()) == 1
+    assert all(release.stages for release in model.releases_)
+    assert all(release.ball.radius < wide.radius for release in model.releases_)
+    with pytest.raises(rd.InputError, match="adapt"):
+        PrivateMDM(ball=wide, guarantee=rd.GDP(1.0), adapt=True, private_labels=True, classes=[0, 1]).fit(X, y)

@@ -22,6 +22,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, compose
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.version import __version__
@@ -30,6 +31,7 @@ __all__ = [
     "GDP",
     "RDP",
     "ZCDP",
+    "Adaptation",
     "ApproxDP",
     "Audit",
     "Ball",

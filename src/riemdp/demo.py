@@ -30,7 +30,8 @@ from riemdp.statistics.mean import plan
 DIGITS = range(10)
 TESTED = 5  # every fifth image is kept to try the means on
 ETA = 1e-3
-BUDGET = GDP(2.0)
+BUDGET = GDP(1.0)
+SPREAD = 3.0  # what one may expect of images of one digit: a supposition, for the plan only
 SPACE = SPDLogEuclidean(9)
 FEATURES = (
     "$x$", "$y$", "$I$", "$|I_x|$", "$|I_y|$", "$|I_{xx}|$", "$|I_{yy}|$", "$\\Vert\\nabla I\\Vert$", "angle",
@@ -97,8 +98,9 @@ def plans(ball: Ball, n: int) -> Table:
     out = Table(title=f"Plan: mu = {BUDGET.mu:g}, {n} records in a ball of radius {ball.radius:.3g}", box=SIMPLE)
     for name in ("mechanism", "noise scale", "predicted error"):
         out.add_column(name, justify="left" if name == "mechanism" else "right")
-    for row in plan(ball, n, BUDGET):
-        out.add_row(row.mechanism, f"{row.scale:.3g}", f"{row.expected_error:.3g}")
+    for row in plan(ball, n, BUDGET, adapt=True, spread=SPREAD):
+        name = f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
+        out.add_row(name, f"{row.scale:.3g}", f"{row.expected_error:.3g}")
     return out
 
 
@@ -172,7 +174,7 @@ def main(out_dir: str | Path = "demo") -> Path:
     console.print(f"{len(digits.labels):,} images of handwritten digits, described by 9 x 9 covariance matrices.")
     console.print(plans(ball, int(digits.counts.min())))
     ledger = Ledger(folder / "ledger.db", budget=BUDGET)
-    model = PrivateMDM(ball=ball, guarantee=BUDGET, ledger=ledger)
+    model = PrivateMDM(ball=ball, guarantee=BUDGET, adapt=True, ledger=ledger)
     model.fit(digits.descriptors[digits.is_known], digits.labels[digits.is_known])
     private, exact = model.means_, exact_means(digits)
     console.print(comparison(digits, private, exact))

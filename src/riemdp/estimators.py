@@ -25,14 +25,14 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Euclidean, Product
 from riemdp.manifolds.base import FARTHEST, Array
-from riemdp.mechanisms import by_name
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
-from riemdp.statistics.mean import ROUNDING, _request, private_mean
+from riemdp.statistics.adaptive import Adaptation
+from riemdp.statistics.mean import ROUNDING, _request, private_mean, rehearse
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 from riemdp.version import __version__
 
@@ -55,6 +55,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         calibration: str = "analytic",
         footpoint: Any = None,
         statistic: str = "frechet-mean",
+        adapt: bool | Adaptation = False,
         ledger: Ledger | None = None,
     ) -> None:
         self.ball = ball
@@ -63,6 +64,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.calibration = calibration
         self.footpoint = footpoint
         self.statistic = statistic
+        self.adapt = adapt
         self.ledger = ledger
 
     def __sklearn_tags__(self) -> Tags:
@@ -74,7 +76,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _asked(self) -> dict[str, Any]:
-        names = ("mechanism", "calibration", "footpoint", "statistic")
+        names = ("mechanism", "calibration", "footpoint", "statistic", "adapt")
         return {name: getattr(self, name) for name in names}
 
     def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
@@ -184,13 +186,14 @@ class PrivateMDM(
         calibration: str = "analytic",
         footpoint: Any = None,
         statistic: str = "frechet-mean",
+        adapt: bool | Adaptation = False,
         private_labels: bool = False,
         classes: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(
             ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, ledger=ledger,
+            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger,
         )  # fmt: skip
         self.private_labels = private_labels
         self.classes = classes
@@ -216,6 +219,8 @@ class PrivateMDM(
     def _fit_private_labels(self, X: Any, y: Any) -> None:
         if self.footpoint is not None:
             raise InputError("footpoint must be left out with private_labels=True: the noise is at the ball's centre.")
+        if self.adapt:
+            raise InputError(f"adapt = {self.adapt!r}: leave it out with private_labels=True, which does not adapt.")
         records = self._validated(X)
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         joint = _joint_means(
@@ -256,9 +261,7 @@ def _parallel_means(
 ) -> tuple[Release, ...]:
     """A private mean of each group, each with the whole guarantee; whatever can be refused is so before it is paid."""
     _check_ledger(ledger)
-    plans = [_plan(group, ball, guarantee, **asked) for group in groups]
-    mechanisms = [by_name(plan.mechanism) for plan in plans]
-    extra = [text for mechanism in mechanisms for text in mechanism.assumptions]
+    extra = [text for group in groups for text in rehearse(ball, Bounded(group, ball).n, guarantee, **asked)]
     joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
     total = sum(map(len, groups))
     entry = ledger.reserve(joint, f"means of {len(groups)} classes of {total} records") if ledger else None
@@ -266,10 +269,6 @@ def _parallel_means(
     if ledger and entry is not None:
         ledger.confirm(entry)
     return releases
-
-
-def _plan(group: Array, ball: Ball, guarantee: Guarantee, mechanism: str, **asked: Any) -> Plan:
-    return _request(ball, Bounded(group, ball).n, guarantee, **asked).choose(mechanism)
 
 
 def _check_ledger(ledger: Any) -> None:

@@ -112,8 +112,8 @@ class View:
 
     @cached_property
     def ball(self) -> Ball:
-        """The public ball."""
-        return Ball(self.release.space, self.release.center, self.release.radius)
+        """The public ball, or the private one that an adaptive release found."""
+        return self.release.ball
 
     @cached_property
     def value(self) -> Array:
@@ -145,7 +145,7 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     A released mean outside the ball is moved onto it, as records are. One record, the released mean, stands for
     all: each mechanism's law depends on the number of records through its scale alone.
     """
-    ball, foot = Ball(release.space, release.center, release.radius), np.zeros(release.space.dim)
+    ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
     record = Bounded(release.value[None], ball)
     value = _statistic(mechanism, release.statistic, ball, foot).value(record, foot)

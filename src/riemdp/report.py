@@ -299,14 +299,33 @@ def _assumptions(guarantee: Guarantee) -> str:
 
 def _accuracy(release: Release) -> str:
     share = release.expected_error / release.radius
+    which = "mean of the records moved into the private ball" if release.stages else _noun(release)
     text = (
-        f"The root mean square distance between the release and the true {_noun(release)} is predicted to be "
+        f"The root mean square distance between the release and the true {which} is predicted to be "
         f"{release.expected_error:.4g}, which is {share:.2g} times the radius of the ball. The prediction uses public "
         f"quantities only and supposes that the true one is the ball's centre; records outside the ball count as "
         f"moved onto it."
     )
     poor = _p("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    return _section("How accurate it is", _p(text), poor if share >= 1 else "", _alternatives(release))
+    section = _section("How accurate it is", _p(text), poor if share >= 1 else "", _alternatives(release))
+    return section + _stages(release)
+
+
+def _stages(release: Release) -> str:
+    """How an adaptive release spent its guarantee, step by step."""
+    if not release.stages:
+        return ""
+    rows = [
+        (stage.task, symbolic(stage.guarantee), stage.mechanism, f"{stage.scale:.4g}", f"{stage.radius:.4g}")
+        for stage in release.stages
+    ]
+    text = (
+        "Part of the guarantee was spent on a private centre and a private radius, so that the noise of the mean "
+        "follows the spread of the records instead of the public ball. Each step is private; together they spend "
+        "the guarantee above. A few records far from all others, on one side, count for less than in the mean of all."
+    )
+    head = ["step", "spends", "mechanism", "scale", "radius of the ball"]
+    return _section("How the ball was found", _p(text), _table("The steps, in order.", head, rows, "number"))
 
 
 def _alternatives(release: Release) -> str:

@@ -162,6 +162,12 @@ StatisticOption = Annotated[
 CalibrationOption = Annotated[
     str, typer.Option("--calibration", help="Of Gaussian noise.", autocompletion=lambda: _CALIBRATIONS)
 ]
+AdaptOption = Annotated[
+    bool, typer.Option("--adapt", help="Spend part of the budget on a private ball, as small as the records allow.")
+]
+SpreadOption = Annotated[
+    float | None, typer.Option("--spread", help="With --adapt: distance to their mean that records may have.")
+]
 FootpointOption = Annotated[
     str | None, typer.Option("--footpoint", help="File: where wrapped noise is added, if not at the centre.")
 ]

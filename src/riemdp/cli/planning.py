@@ -31,6 +31,8 @@ def plan(
     alpha: o.AlphaOption = None,
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
+    adapt: o.AdaptOption = False,
+    spread: o.SpreadOption = None,
     plot: o.PlotOption = None,
     as_json: o.JsonOption = False,
 ) -> None:
@@ -46,7 +48,8 @@ def plan(
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
-    found = predict(ball, records, guarantee, calibration=calibration, statistic=statistic)
+    ask: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt, "spread": spread}
+    found = predict(ball, records, guarantee, **ask)
     if plot is not None:
         from riemdp.plots import plot_utility, save_figure
 
@@ -59,6 +62,7 @@ def plan(
         title(f"{records:,} records of {where!r} in a ball of radius {ball.radius:.6g}, {short(guarantee)}"),
         table(names, (_cells(row, ball.radius) for row in found), numbers=names[1:]),
         "Expected error: root mean square distance between the release and the true mean.",
+        *(f"{_name(row)}: {row.note}." for row in found if row.note),
         *([f"Picture: {plot}"] if plot else []),
     )
 
@@ -67,9 +71,13 @@ def _as_data(row: Plan) -> dict[str, Any]:
     return vars(row) | {"guarantee": row.guarantee.to_dict()}
 
 
+def _name(row: Plan) -> str:
+    return f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
+
+
 def _cells(row: Plan, radius: float) -> list[str]:
     share = f"{row.expected_error / radius:.3g}"
-    return [row.mechanism, f"{row.expected_error:.4g}", share, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
+    return [_name(row), f"{row.expected_error:.4g}", share, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
 
 
 def check(

@@ -50,6 +50,7 @@ def mean(
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     footpoint: o.FootpointOption = None,
+    adapt: o.AdaptOption = False,
     ledger: Annotated[Path | None, typer.Option(help="File that keeps the budget.", rich_help_panel=o.BUDGET)] = None,
     budget_epsilon: o.BudgetOption = None,
     budget_delta: o.BudgetOption = None,
@@ -97,6 +98,7 @@ def mean(
         statistic,
         calibration,
         None if footpoint is None else o.load_point(footpoint, where, "--footpoint"),
+        adapt,
     )
     order.rehearse()
     book = _open_ledger(ledger, budget, guarantee, wait)
@@ -124,26 +126,26 @@ class Order:
     statistic: str
     calibration: str
     footpoint: Array | None
+    adapt: bool
 
     def rehearse(self) -> None:
         """Raise whatever the release would raise, from public things alone."""
-        from riemdp.mechanisms import MECHANISMS
         from riemdp.privacy.bounded import Bounded
-        from riemdp.statistics.mean import _known, _request
+        from riemdp.statistics.mean import rehearse
 
-        _known("mechanism", self.mechanism, ["auto", *MECHANISMS])
-        n = Bounded(self.points, self.ball).n
-        ask = (self.calibration, self.footpoint, self.statistic)
-        _request(self.ball, n, self.guarantee, *ask).choose(self.mechanism)
+        rehearse(self.ball, Bounded(self.points, self.ball).n, self.guarantee, **self._asked)
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        names = ("mechanism", "statistic", "calibration", "footpoint", "adapt")
+        return {name: getattr(self, name) for name in names}
 
     def release(self, ledger: Ledger | None) -> Release:
         """The private mean, charged to the ledger."""
         from riemdp.statistics.mean import private_mean
 
-        ask: dict[str, Any] = {"mechanism": self.mechanism, "statistic": self.statistic}
-        ask |= {"calibration": self.calibration, "footpoint": self.footpoint, "ledger": ledger}
         try:
-            return private_mean(self.points, self.ball, self.guarantee, **ask)
+            return private_mean(self.points, self.ball, self.guarantee, **self._asked, ledger=ledger)
         except BudgetExceeded:
             assert ledger is not None
             left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
@@ -248,6 +250,8 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
 
     name = STATISTIC_NAMES.get(release.statistic, release.statistic)
     error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
+    if release.stages:
+        error += f", in a private ball of radius {release.ball.radius:.4g}"
     rows = {
         "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",

@@ -43,8 +43,8 @@ class Adaptation:
 
     `rounds` of a private centre and a private radius, each for its share of the budget; by default 3, 2, 1 or none, as
     can pay off. `radius_share=0` keeps the given ball and only moves the footpoint (`FOOTPOINT`: that of the
-    exponential-wrapped paper's A.3.1). `spare` is how many records may be left outside the radius for nothing, in units of the number
-    that would move the mean by as much as the noise does if they all lay on one side.
+    exponential-wrapped paper's A.3.1). `spare` is how many records may be left outside the radius for nothing, in
+    units of the number that would move the mean by as much as the noise does if they all lay on one side.
     """
 
     rounds: int | None = None

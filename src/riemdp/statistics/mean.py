@@ -170,6 +170,25 @@ def _beside(query: Query, ball: Ball, guarantee: Guarantee, adaptive: Adaptive |
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
 
 
+def rehearse(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    mechanism: str = "auto",
+    calibration: str = "analytic",
+    footpoint: Any = None,
+    statistic: str = "frechet-mean",
+    adapt: bool | Adaptation = False,
+) -> tuple[str, ...]:
+    """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
+    _known("mechanism", mechanism, ["auto", *MECHANISMS])
+    query = Query(n, mechanism, calibration, footpoint, statistic)
+    if _adaptive(query, ball, guarantee, adapt) is None:
+        mechanism = query.plan(ball, guarantee).mechanism
+    return () if mechanism == "auto" else by_name(mechanism).assumptions
+
+
 def private_mean(
     X: Any,
     ball: Ball,
