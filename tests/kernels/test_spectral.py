@@ -266,7 +266,7 @@ def test_conditioning_is_a_bound_and_sharp_for_large_matrices(k, kind):
     exact = (np.linalg.norm(np.abs(w) @ np.abs(x) @ np.abs(w).T, axis=(1, 2)) / smallest).sum()
     by_trace = (((np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ np.abs(w).T) ** 2).sum(axis=1) / smallest).sum()
     loose = by_trace if k <= spectral.LARGEST_JACOBI else exact
-    slack = 1e-2 if kind == "ill-conditioned" else 1e-9  # the smallest eigenvalue itself is known no better
+    slack = {"ill-conditioned": 1e-2, "one small": 1e-5}.get(kind, 1e-9)  # the smallest eigenvalue is known no better
     assert exact * (1 - slack) <= spectral.sum_logs(x, w).conditioning <= loose * (1 + slack)
 
 
