@@ -582,3 +582,9 @@ def test_simulations_repeat_themselves_and_are_marked(space):
 def test_no_release_takes_a_seed():
     with pytest.raises(TypeError):
         rd.private_mean(ONES, SPHERE, PURE, seed=1)
+
+
+@pytest.mark.parametrize("n", [2**53 + 1, 10**400])
+def test_more_records_than_floats_can_count_are_refused(n):
+    with pytest.raises(rd.InputError, match="n is larger"):
+        rd.plan(SPHERE, n, PURE)

@@ -22,6 +22,7 @@ from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean, m
 from riemdp.statistics.plans import Request
 from riemdp.version import __version__
 
+MOST_RECORDS = 2**53  # which floats count exactly
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 
 
@@ -69,6 +70,8 @@ def _request(ball: Ball, n: int, guarantee: Guarantee, calibration: str, footpoi
         raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    if n > MOST_RECORDS:
+        raise InputError(f"n is larger than {MOST_RECORDS:,}: pass the number of records.")
     _known("calibration", calibration, ["analytic", "classical"])
     _known("statistic", statistic, STATISTICS)
     foot = ball.footpoint_coords(footpoint)
