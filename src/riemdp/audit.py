@@ -23,7 +23,7 @@ from riemdp.manifolds.base import Array, finite_array, finite_number, whole_numb
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
-from riemdp.statistics.mean import _known, _request, simulate
+from riemdp.statistics.mean import request_for, require_known, simulate
 
 Measure = Callable[[Array, Array], Array]
 Pair = tuple[Array, Array]
@@ -344,8 +344,8 @@ def audit(
     """
     count, error = whole_number(draws, "draws", LEAST_DRAWS), _error(confidence)
     seeds = np.random.default_rng(whole_number(seed, "seed", 0))
-    _known("mechanism", mechanism, ["auto", *MECHANISMS])
-    request = _request(ball, whole_number(n, "n", 1), guarantee, calibration, footpoint, statistic)
+    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
+    request = request_for(ball, whole_number(n, "n", 1), guarantee, calibration, footpoint, statistic)
     plan = request.choose(mechanism)
     ask = {"mechanism": plan.mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
     source = _Source(partial(simulate, ball=ball, guarantee=guarantee, **ask), ball, seeds, progress)

@@ -32,7 +32,7 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
 from riemdp.statistics.adaptive import Adaptation
-from riemdp.statistics.mean import ROUNDING, _request, private_mean, rehearse
+from riemdp.statistics.mean import ROUNDING, private_mean, rehearse, request_for
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 from riemdp.version import __version__
 
@@ -348,7 +348,7 @@ def _joint_means(
     """The means of all classes as one release, private also in the labels."""
     _check_ledger(ledger)
     n = Bounded(records, ball).n
-    _request(ball, n, guarantee, calibration, None, "tangent-mean")  # refuses what is no ball, guarantee, ...
+    request_for(ball, n, guarantee, calibration, None, "tangent-mean")  # refuses what is no ball, guarantee, ...
     sums, best = _best_noise(ball, n, len(classes), guarantee, mechanism, calibration)
     return release(
         lambda: sums.value(records, labels, classes),

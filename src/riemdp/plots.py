@@ -25,7 +25,7 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Release
-from riemdp.statistics.mean import _request, _statistic, plan
+from riemdp.statistics.mean import plan, request_for, statistic_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -148,7 +148,7 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
     record = Bounded(release.value[None], ball)
-    value = _statistic(mechanism, release.statistic, ball, foot).value(record, foot)
+    value = statistic_for(mechanism, release.statistic, ball, foot).value(record, foot)
     points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
     return release.space._write(points, ball.center)
 
@@ -594,7 +594,7 @@ def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
 
 def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
     """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
-    requests = [_request(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
+    requests = [request_for(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
     errors = {name: np.array([_error(request, name) for request in requests]) for name in MECHANISMS}
     found = {name: values for name, values in errors.items() if np.isfinite(values).any()}
     if not found:

@@ -49,12 +49,13 @@ INPUTS: dict[str, dict[str, Statistic]] = {
 STATISTICS = tuple(INPUTS["coordinates"])
 
 
-def _known(argument: str, name: Any, names: Iterable[str]) -> None:
+def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
+    """Raise an InputError that lists the names, if it is none of them."""
     if not isinstance(name, str) or name not in names:
         raise InputError(f"{argument} = {name!r}: pass one of {', '.join(map(repr, names))}.")
 
 
-def _statistic(mechanism: Mechanism, name: str, ball: Ball, footpoint: Array) -> Statistic:
+def statistic_for(mechanism: Mechanism, name: str, ball: Ball, footpoint: Array) -> Statistic:
     """The summary of that name in the form that the mechanism takes."""
     if footpoint.any() and not mechanism.takes_footpoint:
         raise MechanismError(f"footpoint belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
@@ -65,19 +66,20 @@ def _statistic(mechanism: Mechanism, name: str, ball: Ball, footpoint: Array) ->
     return INPUTS[mechanism.input][name]
 
 
-def _request(ball: Ball, n: int, guarantee: Guarantee, calibration: str, footpoint: Any, statistic: str) -> Request:
+def request_for(ball: Ball, n: int, guarantee: Guarantee, calibration: str, footpoint: Any, statistic: str) -> Request:
+    """What mechanisms would do, asked with these public things; whatever is wrong about them is refused here."""
     if not isinstance(ball, Ball):
         raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
     if n > MOST_RECORDS:
         raise InputError(f"n is larger than {MOST_RECORDS:,}: pass the number of records.")
-    _known("calibration", calibration, ["analytic", "classical"])
-    _known("statistic", statistic, STATISTICS)
+    require_known("calibration", calibration, ["analytic", "classical"])
+    require_known("statistic", statistic, STATISTICS)
     foot = ball.footpoint_coords(footpoint)
 
     def sensitivity(mechanism: Mechanism) -> float:
-        return _statistic(mechanism, statistic, ball, foot).sensitivity(ball, n, foot)
+        return statistic_for(mechanism, statistic, ball, foot).sensitivity(ball, n, foot)
 
     return Request(ball, n, guarantee, calibration, sensitivity)
 
@@ -94,7 +96,7 @@ class Query:
 
     def request(self, ball: Ball, guarantee: Guarantee) -> Request:
         """In this ball, for this guarantee."""
-        return _request(ball, self.n, guarantee, self.calibration, self.footpoint, self.statistic)
+        return request_for(ball, self.n, guarantee, self.calibration, self.footpoint, self.statistic)
 
     def plan(self, ball: Ball, guarantee: Guarantee) -> Plan:
         """The mechanism that was named, or the best one."""
@@ -103,7 +105,7 @@ class Query:
     def value(self, plan: Plan, records: Bounded) -> Any:
         """The private value, as the plan's mechanism takes it."""
         foot = records.ball.footpoint_coords(self.footpoint)
-        return _statistic(by_name(plan.mechanism), self.statistic, records.ball, foot).value(records, foot)
+        return statistic_for(by_name(plan.mechanism), self.statistic, records.ball, foot).value(records, foot)
 
     def draw(self, plan: Plan, value: Any, ball: Ball) -> Drawn:
         """One draw, for a release."""
@@ -185,7 +187,7 @@ def rehearse(
     adapt: bool | Adaptation = False,
 ) -> tuple[str, ...]:
     """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
-    _known("mechanism", mechanism, ["auto", *MECHANISMS])
+    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     query = Query(n, mechanism, calibration, footpoint, statistic)
     if _adaptive(query, ball, guarantee, adapt) is None:
         mechanism = query.plan(ball, guarantee).mechanism
@@ -215,7 +217,7 @@ def private_mean(
     """
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    _known("mechanism", mechanism, ["auto", *MECHANISMS])
+    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
     query = Query(records.n, mechanism, calibration, footpoint, statistic)
     adaptive = _adaptive(query, ball, guarantee, adapt)
@@ -277,7 +279,7 @@ def simulate(
 ) -> Simulation:
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
     count, rng = whole_number(size, "size", 1), np.random.default_rng(whole_number(seed, "seed", 0))
-    _known("mechanism", mechanism, ["auto", *MECHANISMS])
+    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
     query = Query(records.n, mechanism, calibration, footpoint, statistic)
     adaptive = _adaptive(query, ball, guarantee, adapt)
