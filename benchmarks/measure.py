@@ -25,20 +25,23 @@ class Timing:
 Contestants = Mapping[str, Callable[[], Any]]
 
 
-def interleaved(contestants: Contestants, budget: float, max_runs: int) -> dict[str, Timing]:
-    """Time the contestants in turns, so that a disturbance hits all; each stops after `budget` seconds."""
+def interleaved(contestants: Contestants, budget: float, max_runs: int, pause: float = 0.1) -> dict[str, Timing]:
+    """Time the contestants in turns, so that a disturbance hits all; each stops after `budget` seconds.
+
+    BLAS threads spin for tens of milliseconds after their last work: in the pause before each run they fall asleep,
+    so that no contestant pays for another's.
+    """
     results = {name: run() for name, run in contestants.items()}  # compiles, loads, fills caches: not counted
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(max_runs):
         for name, run in contestants.items():
             if not times[name] or sum(times[name]) + times[name][-1] <= budget:
-                times[name].append(_seconds(run))
+                times[name].append(_seconds(run, pause))
     return {name: Timing(results[name], statistics.median(runs), len(runs)) for name, runs in times.items()}
 
 
-def _seconds(run: Callable[[], Any]) -> float:
-    # BLAS threads spin for tens of milliseconds after their last work: no contestant is to pay for another's.
-    time.sleep(0.1)
+def _seconds(run: Callable[[], Any], pause: float) -> float:
+    time.sleep(pause)
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

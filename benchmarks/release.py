@@ -25,8 +25,7 @@ import riemdp as rd
 from measure import interleaved
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.release import release
-from riemdp.statistics.mean import STATISTICS
-from riemdp.statistics.plans import plan_all
+from riemdp.statistics.mean import Query
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 N = 40
@@ -68,24 +67,22 @@ def run_size(k: int, mechanism: str, runs: int) -> Row:
     """Time whole releases, and releases of coordinates that are known already."""
     space, guarantee = rd.SPDAffine(k), GUARANTEES[mechanism]
     ball = rd.Ball(space, np.eye(k), RADIUS)
-    X, foot = space.random_point(N, 0), np.zeros(space.dim)
-    statistic = STATISTICS["frechet-mean"]
-    coords = statistic.value(Bounded(X, ball), foot)
+    X, query = space.random_point(N, 0), Query(N, mechanism)
+    value = query.value(query.plan(ball, guarantee), Bounded(X, ball))
 
     def beyond() -> rd.Release:
-        sensitivity = statistic.sensitivity(ball, N, foot)
-        (plan,) = plan_all(mechanism, space, guarantee, sensitivity)
+        plan = query.plan(ball, guarantee)
         facts: dict[str, Any] = {"statistic": "frechet-mean", "n": N, "version": rd.__version__}
-        return release(lambda: coords, plan, ball=ball, footpoint=foot, **facts)
+        return release(lambda: value, lambda known: query.draw(plan, known, ball), plan, ball=ball, **facts)
 
     contestants: dict[str, Callable[[], Any]] = {
         "whole": lambda: rd.private_mean(X, ball, guarantee, mechanism=mechanism),
         "beyond": beyond,
     }
-    peer = opendp_gaussian(coords, beyond().scale) if mechanism == "wrapped-gaussian" else None
+    peer = opendp_gaussian(value, beyond().scale) if mechanism == "wrapped-gaussian" else None
     if peer:
         contestants["opendp"] = peer
-    times = {name: 1e3 * timing.seconds for name, timing in interleaved(contestants, 2.0, runs).items()}
+    times = {name: 1e3 * timing.seconds for name, timing in interleaved(contestants, 2.0, runs, pause=0.0).items()}
     return Row(space.dim, mechanism, times["whole"], times["beyond"], SIZES[k], times.get("opendp"))
 
 
