@@ -126,7 +126,7 @@ def test_ellipse_is_one_standard_deviation():
 
 def test_ellipsoid_is_one_standard_deviation():
     matrix = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.5]])
-    mesh = plots._mesh(matrix).reshape(3, -1)
+    mesh = plots.releases._mesh(matrix).reshape(3, -1)
     np.testing.assert_allclose(np.einsum("in,ij,jn->n", mesh, np.linalg.inv(matrix), mesh), 1.0)
 
 

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from riemdp.distributions.envelope import BALLS, Envelope, Lines, ball_lines, build
 from riemdp.errors import InputError, MechanismError
-from riemdp.manifolds.base import Space, ball_norm, finite_number, random_generator, whole_number
+from riemdp.manifolds.balls import ball_norm
+from riemdp.manifolds.base import Space, finite_number, random_generator, whole_number
 from riemdp.manifolds.growth import Growth
 from riemdp.randomness import LazyUniform, decide, normals, replay
 

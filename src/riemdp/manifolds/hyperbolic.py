@@ -10,6 +10,7 @@ import numpy as np
 
 from riemdp.errors import InputError
 from riemdp.kernels.threads import map_ranges
+from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import (
     FARTHEST,
     MEMBERSHIP_TOL,
@@ -19,9 +20,6 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
-    ball_dot,
-    ball_norm,
-    ball_sinhc,
     finite_number,
     whole_number,
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
     TANGENT_FLOOR,
@@ -19,9 +20,6 @@ from riemdp.manifolds.base import (
     _array,
     _check_shape,
     _real,
-    ball_dot,
-    ball_norm,
-    complement,
     whole_number,
 )
 from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding

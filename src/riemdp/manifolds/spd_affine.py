@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
-from riemdp.manifolds.base import FARTHEST, Array, LocalModel, ball_sinhc
+from riemdp.manifolds.balls import ball_sinhc
+from riemdp.manifolds.base import FARTHEST, Array, LocalModel
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth

@@ -9,6 +9,7 @@ import numpy as np
 
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import (
     MEMBERSHIP_TOL,
     TANGENT_FLOOR,
@@ -16,8 +17,6 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
-    ball_norm,
-    complement,
     finite_number,
     whole_number,
 )

@@ -1,49 +1,28 @@
-"""Pictures of releases, of predicted errors and of guarantees, made from public things alone.
-
-Every function returns a matplotlib Figure of its own, which `save_figure` writes. Colours are those of Okabe and
-Ito, which colour-blind people tell apart; markers and line styles differ too, for print in grey.
-"""
+"""A release in its space: the released mean, the public ball, and what the same noise does elsewhere."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from riemdp.errors import InputError, MechanismError
-from riemdp.files import write_whole
+from riemdp.errors import InputError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Space, SPDAffine, SPDLogEuclidean, Sphere
 from riemdp.manifolds.base import Array, whole_number
-from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.mechanisms import by_name
+from riemdp.plots.guarantees import symbolic
+from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY, bare, legend, light, log_scale
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Release
-from riemdp.statistics.mean import plan, request_for, statistic_for
+from riemdp.statistics.mean import statistic_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
-# By mechanism: colour, marker, line style. Laws that almost coincide get a small full and a large open marker.
-STYLES: dict[str, dict[str, Any]] = {
-    "riemannian-laplace": {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 4},
-    "wrapped-laplace": {"color": VERMILION, "marker": "s", "linestyle": "--", "markersize": 9, "mfc": "none"},
-    "wrapped-gaussian": {"color": GREEN, "marker": "^", "linestyle": "-.", "markersize": 6},
-    "kng": {"color": PURPLE, "marker": "D", "linestyle": ":", "markersize": 5},
-    "extrinsic-laplace": {"color": ORANGE, "marker": "v", "linestyle": (0, (1, 2)), "markersize": 6},
-    "extrinsic-gaussian": {"color": SKY, "marker": "P", "linestyle": (0, (1, 2)), "markersize": 6},
-    "pointwise-laplace": {"color": BLACK, "marker": "x", "linestyle": (0, (1, 2)), "markersize": 6},
-}
-SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "alpha": "α"}
-SHORT = {"GDP": "GDP", "ZCDP": "zCDP", "RDP": "RDP"}
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
 CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}
 RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--", "label": "public ball"}
@@ -53,35 +32,6 @@ TURN = np.linspace(0, 2 * math.pi, 361)
 ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
 MOST_DOTS = 4000  # of landmarks of simulated releases
 MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
-FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # metadata: no clock, same bytes
-
-
-# --- files -------------------------------------------------------------------------------------------------
-
-
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure as .png, .svg or .pdf, whole or not at all."""
-    write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()))
-
-
-def check_picture_path(path: str | Path) -> Path:
-    """The path, if its suffix is one that `save_figure` writes."""
-    if not isinstance(path, str | Path) or Path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"path = {str(path)!r}: pass the name of a {', '.join(FORMATS)} file.")
-    return Path(path)
-
-
-def figure_bytes(figure: Figure, suffix: str) -> bytes:
-    """The content of a picture file; the same figure gives the same bytes."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "riemdp"}):
-        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=200, metadata=FORMATS[suffix])
-    return buffer.getvalue()
-
-
-# --- a release ---------------------------------------------------------------------------------------------
 
 
 def plot_release(release: Release, *, stacked: bool = False, simulations: int = 200, seed: int = 0) -> Figure:
@@ -171,46 +121,8 @@ def _figure(panels: Sequence[Panel], title: str, stacked: bool) -> Figure:
     for i, panel in enumerate(panels):
         panel.draw(figure.add_subplot(rows, columns, i + 1, projection="3d" if panel.is_solid else None))
     figure.suptitle(title, fontsize=11)
-    _legend(figure, 2 if stacked else 3 if count == 1 else 5)
+    legend(figure, 2 if stacked else 3 if count == 1 else 5)
     return figure
-
-
-def _legend(figure: Figure, columns: int) -> None:
-    """One legend for all panels, below them."""
-    entries: dict[str, Any] = {}
-    for ax in figure.axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    if entries:
-        where: Any = "outside lower center"
-        figure.legend(list(entries.values()), list(entries), loc=where, ncols=columns, frameon=False, fontsize=9)
-
-
-def _bare(ax: Any, title: str) -> None:
-    """A map: equal units, no axes."""
-    ax.set_aspect("equal")
-    ax.set_axis_off()
-    ax.set_title(title, fontsize=10)
-
-
-def _light(ax: Any) -> None:
-    """A chart: two thin axes."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["bottom", "left"]].set_color("0.6")
-    ax.tick_params(color="0.6", labelsize=9)
-
-
-def _log_scale(axis: Any) -> None:
-    """Logarithmic, with plain numbers, also between powers of ten where these are few."""
-    from matplotlib.ticker import LogFormatter
-
-    class Plain(LogFormatter):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return f"{x:g}" if super().__call__(x, pos) else ""
-
-    axis._set_axes_scale("log")
-    axis.set_major_formatter(Plain())
-    axis.set_minor_formatter(Plain(minor_thresholds=(1.5, 0.5)))
 
 
 def _cloud(ax: Any, xy: Array) -> None:
@@ -250,7 +162,7 @@ def _close_up(ax: Any, view: View) -> None:
     ax.plot(0, 0, linestyle="none", **RELEASED)
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_title("close-up: distance from the released mean", fontsize=10)
-    _light(ax)
+    light(ax)
 
 
 def _unbroken(path: Array, jump: float) -> Array:
@@ -263,7 +175,7 @@ def _plane_panels(view: View) -> list[Panel]:
     def backdrop(ax: Any) -> None:
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_title("the plane", fontsize=10)
-        _light(ax)
+        light(ax)
 
     return _surface_panels(view, lambda points: points, backdrop)
 
@@ -279,7 +191,7 @@ def _disc_panels(view: View) -> list[Panel]:
         ax.plot(*ROUND.T, color=BLACK, linewidth=1.2)
         for t in (1, 2, 3):
             ax.plot(*(math.tanh(t / 2) * ROUND).T, color="0.85", linewidth=0.7)
-        _bare(ax, "Poincaré disc (grey: 1, 2, 3 radii of curvature)")
+        bare(ax, "Poincaré disc (grey: 1, 2, 3 radii of curvature)")
 
     return _surface_panels(view, project, backdrop)
 
@@ -297,7 +209,7 @@ def _globe_panels(view: View) -> list[Panel]:
         for line in _graticule():
             ax.plot(*project(radius * line).T, color="0.85", linewidth=0.7)
         ax.plot(*ROUND.T, color=BLACK, linewidth=1.2)
-        _bare(ax, _globe_title(project(view.value[None])))
+        bare(ax, _globe_title(project(view.value[None])))
 
     return _surface_panels(view, project, backdrop)
 
@@ -338,7 +250,7 @@ def _circle_panels(view: View) -> list[Panel]:
         _cloud(ax, 1.07 * view.inner(view.cloud) / radius)
         ax.plot(*(center / radius), linestyle="none", **CENTER)
         ax.plot(*(view.value / radius), linestyle="none", **RELEASED)
-        _bare(ax, "")
+        bare(ax, "")
 
     return [Panel(draw), *_coordinate_panels(view)]
 
@@ -396,7 +308,7 @@ def _ellipses(ax: Any, view: View) -> None:
     reach = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set_title("ellipse of one standard deviation", fontsize=10)
-    _light(ax)
+    light(ax)
 
 
 def _ellipsoids(ax: Any, view: View) -> None:
@@ -434,11 +346,11 @@ def _spectrum(ax: Any, view: View) -> None:
     place = np.arange(1, len(released) + 1)
     ax.plot(place, center, linestyle="--", linewidth=1, **(CENTER | {"markersize": 5}))
     ax.plot(place, released, linewidth=1.2, **(RELEASED | {"markersize": 7}))
-    _log_scale(ax.yaxis)
+    log_scale(ax.yaxis)
     ax.set_xticks(place[:: 1 + len(place) // 16])
     ax.set_xlabel("rank", fontsize=9)
     ax.set_title("eigenvalues", fontsize=10)
-    _light(ax)
+    light(ax)
 
 
 # --- shapes ------------------------------------------------------------------------------------------------
@@ -457,7 +369,7 @@ def _landmark_panels(view: View) -> list[Panel]:
         _polygon(ax, released, RELEASED | small | {"linestyle": "-", "linewidth": 1.5})
         _number_landmarks(ax, released)
         ax.margins(0.1)
-        _bare(ax, "landmarks, turned and scaled to the public centre")
+        bare(ax, "landmarks, turned and scaled to the public centre")
 
     return [Panel(draw)]
 
@@ -514,7 +426,7 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
         ax.set_xticks(place[:: 1 if len(values) <= 20 else 2])
     ax.set_xlabel("number of the coordinate", fontsize=9)
     ax.set_title(title, fontsize=10)
-    _light(ax)
+    light(ax)
 
 
 def _draw_range(ax: Any, x: Array, center: Array, radius: float) -> None:
@@ -541,160 +453,3 @@ PANELS: dict[type[Space], Callable[[View], list[Panel]]] = {
     SPDLogEuclidean: _matrix_panels,
     KendallShapes: _landmark_panels,
 }
-
-
-# --- predicted errors --------------------------------------------------------------------------------------
-
-
-def plot_utility(
-    ball: Ball,
-    guarantee: Guarantee,
-    *,
-    n: int | Sequence[int],
-    strengths: Sequence[float] | None = None,
-    statistic: str = "frechet-mean",
-) -> Figure:
-    """Predicted error of every mechanism, baselines included: no data needed.
-
-    Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
-    from a tenth to ten times the guarantee's own.
-    """
-    if np.ndim(n) == 0:
-        places: Any = _strengths(guarantee, strengths)
-        asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]
-        label = f"{SYMBOLS[_strength_name(guarantee)]} of {symbolic(guarantee, open_=True)}, {n:,} records"
-    else:
-        if strengths is not None:
-            raise InputError("strengths and several n: pass several of one and one of the other.")
-        places = [whole_number(m, "n", 1) for m in n]  # type: ignore[union-attr]
-        asked = [(m, guarantee) for m in places]
-        label = f"number of records, {symbolic(guarantee)}"
-    errors = _predicted_errors(ball, asked, statistic)
-    return _utility_figure(ball, places, errors, label)
-
-
-def _strength_name(guarantee: Guarantee) -> str:
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
-    return next(name for name in guarantee.parameters if name not in ("alpha", "delta"))
-
-
-def _strengths(guarantee: Guarantee, given: Sequence[float] | None) -> Sequence[float]:
-    name = _strength_name(guarantee)
-    if given is not None:
-        return given
-    own = guarantee.parameters[name]
-    return [float(s) for s in own * np.geomspace(0.1, 10, 9)]
-
-
-def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
-    changed: dict[str, Any] = {_strength_name(guarantee): strength}
-    return replace(guarantee, **changed)
-
-
-def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
-    """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
-    requests = [request_for(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
-    errors = {name: np.array([_error(request, name) for request in requests]) for name in MECHANISMS}
-    found = {name: values for name, values in errors.items() if np.isfinite(values).any()}
-    if not found:
-        plan(ball, *asked[-1], statistic=statistic)  # raises, and says why
-    return found
-
-
-def _error(request: Any, name: str) -> float:
-    try:
-        return float(request.plan_one(by_name(name)).expected_error)
-    except MechanismError:
-        return math.nan
-
-
-def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array], label: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained", facecolor="white")
-    ax = figure.add_subplot()
-    for name, values in errors.items():
-        extra = " (baseline)" if by_name(name).is_baseline else ""
-        ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
-    ax.axhline(ball.radius, color=GREY, linewidth=3, alpha=0.5, label="the public centre's largest error")
-    ax.set(xlabel=label, ylabel="predicted error (root mean square distance)")
-    _log_scale(ax.xaxis)
-    _log_scale(ax.yaxis)
-    ax.set_title(f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}", fontsize=10)
-    ax.grid(color="0.9", linewidth=0.6)
-    _light(ax)
-    _legend(figure, 2)
-    return figure
-
-
-# --- guarantees --------------------------------------------------------------------------------------------
-
-
-def symbolic(guarantee: Guarantee, *, open_: bool = False, exact: bool = False) -> str:
-    """A guarantee in symbols, such as (ε = 1, δ = 1e-06)-DP, or with `open_` (ε, δ = 1e-06)-DP; 4 digits, or all."""
-    kind, strength = SHORT.get(type(guarantee).__name__, "DP"), _strength_name(guarantee)
-    texts = {k: repr(v).removesuffix(".0") if exact else f"{v:.4g}" for k, v in guarantee.parameters.items()}
-    shown = [SYMBOLS[k] if open_ and k == strength else f"{SYMBOLS[k]} = {text}" for k, text in texts.items()]
-    return f"{shown[0]}-{kind}" if open_ and len(shown) == 1 else f"({', '.join(shown)})-{kind}"
-
-
-def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
-    """The least type II error of any test, at most `type_one` wrong the other way, of whose record was in.
-
-    Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
-    Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
-    that follow, a lower bound.
-    """
-    a = np.asarray(type_one, dtype=float)
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
-    if not ((a >= 0) & (a <= 1)).all():
-        raise InputError("type_one: pass probabilities, between 0 and 1.")
-    if isinstance(guarantee, GDP):
-        from scipy.special import ndtr, ndtri
-
-        return np.asarray(ndtr(ndtri(1 - a) - guarantee.mu))
-    return np.asarray(np.max([_pair_tradeoff(a, *pair) for pair in _pairs(guarantee)], axis=0))
-
-
-def _pair_tradeoff(a: Array, epsilon: float, delta: float) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):  # e^epsilon may be infinite
-        left, right = 1 - delta - np.exp(epsilon) * a, np.exp(-epsilon) * (1 - delta - a)
-    return np.asarray(np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right)))
-
-
-def _pairs(guarantee: Guarantee) -> list[tuple[float, float]]:
-    """(epsilon, delta) that the guarantee proves: its own if it is of that type."""
-    if isinstance(guarantee, PureDP | ApproxDP):
-        return [(guarantee.epsilon, guarantee.parameters.get("delta", 0.0))]
-    grid = [float(e) for e in np.geomspace(1e-3, 1e2, 300)]
-    return [(e, guarantee.least_strength(ApproxDP(e, 0.5))) for e in grid]
-
-
-def is_exact_tradeoff(guarantee: Guarantee) -> bool:
-    """Whether `tradeoff` is the guarantee's own curve, and not a bound through (epsilon, delta)."""
-    return isinstance(guarantee, PureDP | ApproxDP | GDP)
-
-
-def plot_tradeoff(guarantee: Guarantee) -> Figure:
-    """What the guarantee leaves to whoever tests whether a given record was in the data."""
-    from matplotlib.figure import Figure
-
-    a = np.unique(np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 1, 200)]))
-    curve, shown = tradeoff(guarantee, a), symbolic(guarantee)
-    figure = Figure(figsize=(4.6, 5.0), layout="constrained", facecolor="white")
-    ax = figure.add_subplot()
-    ax.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
-    ax.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
-    ax.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
-    mark: dict[str, Any] = {"color": VERMILION, "marker": "D", "linestyle": "none", "clip_on": False}
-    ax.plot(0.05, tradeoff(guarantee, 0.05), label="at 5 % false alarms", **mark)
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.set_xlabel("type I error: false alarms", fontsize=10)
-    ax.set_ylabel("type II error: misses", fontsize=10)
-    note = "" if is_exact_tradeoff(guarantee) else "\n(bound by the best conversions to (ε, δ)-DP)"
-    ax.set_title(f"Was this record in the data?{note}", fontsize=10)
-    _light(ax)
-    _legend(figure, 1)
-    return figure

@@ -1,0 +1,26 @@
+"""Pictures of releases, of predicted errors and of guarantees, made from public things alone.
+
+Every function returns a matplotlib Figure of its own, which `save_figure` writes. Colours are those of Okabe and
+Ito, which colour-blind people tell apart; markers and line styles differ too, for print in grey.
+"""
+
+from riemdp.plots.guarantees import is_exact_tradeoff, plot_tradeoff, symbolic, tradeoff
+from riemdp.plots.releases import PANELS, STATISTIC_NAMES, plot_release, simulated_releases
+from riemdp.plots.style import check_picture_path, figure_bytes, save_figure
+from riemdp.plots.utility import STYLES, plot_utility
+
+__all__ = [
+    "PANELS",
+    "STATISTIC_NAMES",
+    "STYLES",
+    "check_picture_path",
+    "figure_bytes",
+    "is_exact_tradeoff",
+    "plot_release",
+    "plot_tradeoff",
+    "plot_utility",
+    "save_figure",
+    "simulated_releases",
+    "symbolic",
+    "tradeoff",
+]

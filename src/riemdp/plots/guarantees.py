@@ -1,0 +1,95 @@
+"""A guarantee in symbols, and as what it leaves to an attacker: the trade-off between the errors of any test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from riemdp.errors import InputError
+from riemdp.manifolds.base import Array
+from riemdp.plots.style import BLACK, BLUE, VERMILION, legend, light
+from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "alpha": "α"}
+SHORT = {"GDP": "GDP", "ZCDP": "zCDP", "RDP": "RDP"}
+
+
+def strength_name(guarantee: Guarantee) -> str:
+    """The parameter that says how strong it is: epsilon, mu or rho."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    return next(name for name in guarantee.parameters if name not in ("alpha", "delta"))
+
+
+def symbolic(guarantee: Guarantee, *, open_: bool = False, exact: bool = False) -> str:
+    """A guarantee in symbols, such as (ε = 1, δ = 1e-06)-DP, or with `open_` (ε, δ = 1e-06)-DP; 4 digits, or all."""
+    kind, strength = SHORT.get(type(guarantee).__name__, "DP"), strength_name(guarantee)
+    texts = {k: repr(v).removesuffix(".0") if exact else f"{v:.4g}" for k, v in guarantee.parameters.items()}
+    shown = [SYMBOLS[k] if open_ and k == strength else f"{SYMBOLS[k]} = {text}" for k, text in texts.items()]
+    return f"{shown[0]}-{kind}" if open_ and len(shown) == 1 else f"({', '.join(shown)})-{kind}"
+
+
+def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
+    """The least type II error of any test, at most `type_one` wrong the other way, of whose record was in.
+
+    Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
+    Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
+    that follow, a lower bound.
+    """
+    a = np.asarray(type_one, dtype=float)
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    if not ((a >= 0) & (a <= 1)).all():
+        raise InputError("type_one: pass probabilities, between 0 and 1.")
+    if isinstance(guarantee, GDP):
+        from scipy.special import ndtr, ndtri
+
+        return np.asarray(ndtr(ndtri(1 - a) - guarantee.mu))
+    return np.asarray(np.max([_pair_tradeoff(a, *pair) for pair in _pairs(guarantee)], axis=0))
+
+
+def _pair_tradeoff(a: Array, epsilon: float, delta: float) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):  # e^epsilon may be infinite
+        left, right = 1 - delta - np.exp(epsilon) * a, np.exp(-epsilon) * (1 - delta - a)
+    return np.asarray(np.maximum(0.0, np.maximum(np.where(a > 0, left, 1 - delta), right)))
+
+
+def _pairs(guarantee: Guarantee) -> list[tuple[float, float]]:
+    """(epsilon, delta) that the guarantee proves: its own if it is of that type."""
+    if isinstance(guarantee, PureDP | ApproxDP):
+        return [(guarantee.epsilon, guarantee.parameters.get("delta", 0.0))]
+    grid = [float(e) for e in np.geomspace(1e-3, 1e2, 300)]
+    return [(e, guarantee.least_strength(ApproxDP(e, 0.5))) for e in grid]
+
+
+def is_exact_tradeoff(guarantee: Guarantee) -> bool:
+    """Whether `tradeoff` is the guarantee's own curve, and not a bound through (epsilon, delta)."""
+    return isinstance(guarantee, PureDP | ApproxDP | GDP)
+
+
+def plot_tradeoff(guarantee: Guarantee) -> Figure:
+    """What the guarantee leaves to whoever tests whether a given record was in the data."""
+    from matplotlib.figure import Figure
+
+    a = np.unique(np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 1, 200)]))
+    curve, shown = tradeoff(guarantee, a), symbolic(guarantee)
+    figure = Figure(figsize=(4.6, 5.0), layout="constrained", facecolor="white")
+    ax = figure.add_subplot()
+    ax.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
+    ax.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
+    ax.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
+    mark: dict[str, Any] = {"color": VERMILION, "marker": "D", "linestyle": "none", "clip_on": False}
+    ax.plot(0.05, tradeoff(guarantee, 0.05), label="at 5 % false alarms", **mark)
+    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.set_xlabel("type I error: false alarms", fontsize=10)
+    ax.set_ylabel("type II error: misses", fontsize=10)
+    note = "" if is_exact_tradeoff(guarantee) else "\n(bound by the best conversions to (ε, δ)-DP)"
+    ax.set_title(f"Was this record in the data?{note}", fontsize=10)
+    light(ax)
+    legend(figure, 1)
+    return figure

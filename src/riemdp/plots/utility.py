@@ -1,0 +1,109 @@
+"""Predicted errors of all mechanisms, against the strength of the guarantee or the number of records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from riemdp.errors import InputError, MechanismError
+from riemdp.manifolds.base import Array, whole_number
+from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.plots.guarantees import SYMBOLS, strength_name, symbolic
+from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.statistics.mean import plan, request_for
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# By mechanism: colour, marker, line style. Laws that almost coincide get a small full and a large open marker.
+STYLES: dict[str, dict[str, Any]] = {
+    "riemannian-laplace": {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 4},
+    "wrapped-laplace": {"color": VERMILION, "marker": "s", "linestyle": "--", "markersize": 9, "mfc": "none"},
+    "wrapped-gaussian": {"color": GREEN, "marker": "^", "linestyle": "-.", "markersize": 6},
+    "kng": {"color": PURPLE, "marker": "D", "linestyle": ":", "markersize": 5},
+    "extrinsic-laplace": {"color": ORANGE, "marker": "v", "linestyle": (0, (1, 2)), "markersize": 6},
+    "extrinsic-gaussian": {"color": SKY, "marker": "P", "linestyle": (0, (1, 2)), "markersize": 6},
+    "pointwise-laplace": {"color": BLACK, "marker": "x", "linestyle": (0, (1, 2)), "markersize": 6},
+}
+
+
+def plot_utility(
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    n: int | Sequence[int],
+    strengths: Sequence[float] | None = None,
+    statistic: str = "frechet-mean",
+) -> Figure:
+    """Predicted error of every mechanism, baselines included: no data needed.
+
+    Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
+    from a tenth to ten times the guarantee's own.
+    """
+    if np.ndim(n) == 0:
+        places: Any = _strengths(guarantee, strengths)
+        asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]
+        label = f"{SYMBOLS[strength_name(guarantee)]} of {symbolic(guarantee, open_=True)}, {n:,} records"
+    else:
+        if strengths is not None:
+            raise InputError("strengths and several n: pass several of one and one of the other.")
+        places = [whole_number(m, "n", 1) for m in n]  # type: ignore[union-attr]
+        asked = [(m, guarantee) for m in places]
+        label = f"number of records, {symbolic(guarantee)}"
+    errors = _predicted_errors(ball, asked, statistic)
+    return _utility_figure(ball, places, errors, label)
+
+
+def _strengths(guarantee: Guarantee, given: Sequence[float] | None) -> Sequence[float]:
+    name = strength_name(guarantee)
+    if given is not None:
+        return given
+    own = guarantee.parameters[name]
+    return [float(s) for s in own * np.geomspace(0.1, 10, 9)]
+
+
+def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
+    changed: dict[str, Any] = {strength_name(guarantee): strength}
+    return replace(guarantee, **changed)
+
+
+def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
+    """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
+    requests = [request_for(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
+    errors = {name: np.array([_error(request, name) for request in requests]) for name in MECHANISMS}
+    found = {name: values for name, values in errors.items() if np.isfinite(values).any()}
+    if not found:
+        plan(ball, *asked[-1], statistic=statistic)  # raises, and says why
+    return found
+
+
+def _error(request: Any, name: str) -> float:
+    try:
+        return float(request.plan_one(by_name(name)).expected_error)
+    except MechanismError:
+        return math.nan
+
+
+def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array], label: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained", facecolor="white")
+    ax = figure.add_subplot()
+    for name, values in errors.items():
+        extra = " (baseline)" if by_name(name).is_baseline else ""
+        ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
+    ax.axhline(ball.radius, color=GREY, linewidth=3, alpha=0.5, label="the public centre's largest error")
+    ax.set(xlabel=label, ylabel="predicted error (root mean square distance)")
+    log_scale(ax.xaxis)
+    log_scale(ax.yaxis)
+    ax.set_title(f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}", fontsize=10)
+    ax.grid(color="0.9", linewidth=0.6)
+    light(ax)
+    legend(figure, 2)
+    return figure
