@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import mpmath as mp
 import numpy as np
@@ -344,3 +346,13 @@ def test_vector_logarithm_around_one_and_at_its_seams():
     dense = np.exp(np.random.default_rng(0).uniform(-3, 3, 3000))
     assert ulps_off(np.concatenate([near_one, seams, dense])) <= 1.0
     assert kernel_log(np.array([1.0]))[0] == 0.0
+
+
+def test_forecasts_do_not_wait_for_the_compiler():
+    code = (
+        "import sys, numpy as np, riemdp as rd\n"
+        "ball = rd.Ball(rd.SPDAffine(4), np.eye(4), 1.0)\n"
+        "assert len(rd.plan(ball, 500, rd.PureDP(1.0))) == 3\n"
+        "assert 'riemdp.kernels.symmetric' not in sys.modules and 'numba' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from riemdp.distributions.envelope import Envelope
 from riemdp.distributions.riemannian import laplace_limit
 from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.spectral import without_waiting
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import Space, finite_number
 from riemdp.manifolds.scalars import norm
@@ -356,7 +357,8 @@ def expected_trials(space: Space, n: int, radius: float, scale: float) -> float:
     All records are at distance `radius` from the origin, in opposite pairs, so that it is their mean: in random
     directions, or all on one geodesic, where shapes and hyperbolic space are at their worst.
     """
-    return max(_pilot(space, pairs, radius, scale) for pairs in {1, min(n // 2 + 1, PILOT_PAIRS)})
+    with without_waiting():
+        return max(_pilot(space, pairs, radius, scale) for pairs in {1, min(n // 2 + 1, PILOT_PAIRS)})
 
 
 def _pilot(space: Space, pairs: int, radius: float, scale: float) -> float:

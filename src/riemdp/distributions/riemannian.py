@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from riemdp.distributions.envelope import BALLS, Envelope, Lines, ball_lines, build
 from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.balls import ball_norm
 from riemdp.manifolds.base import Space, finite_number, random_generator, whole_number
 from riemdp.manifolds.growth import Growth
@@ -243,8 +244,9 @@ def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
     to be accepted.
     """
     law: IsotropicLaw = kind(space, space.origin, scale)
-    spread = law.envelope.spread(max(128, min(2048, 2**14 // space.dim)))
-    coords, log_ratio = law._proposals(np.random.default_rng(0), *spread)
+    with without_waiting():
+        spread = law.envelope.spread(max(128, min(2048, 2**14 // space.dim)))
+        coords, log_ratio = law._proposals(np.random.default_rng(0), *spread)
     top, lengths = log_ratio.max(), (coords**2).sum(axis=1)
     if not np.isfinite(top):  # none would be accepted
         return math.inf, math.nan

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -34,10 +36,23 @@ LARGEST_COMPILED = 40
 KEEP = 2**20
 
 
+_may_wait: ContextVar[bool] = ContextVar("may_wait", default=True)
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """What is computed here does not load the compiled code, which may have to be compiled first."""
+    token = _may_wait.set(False)
+    try:
+        yield
+    finally:
+        _may_wait.reset(token)
+
+
 def _compiled(n: int, k: int) -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
     work = n * k**3 if k <= LARGEST_COMPILED else 0
-    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded())
+    return (work >= SMALL_WORK and _may_wait.get()) or (work >= TINY_WORK and _is_loaded())
 
 
 def _is_loaded() -> bool:
