@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 # Helper modules beside the tests: `from manifolds.examples import ...`.
 sys.path.append(str(Path(__file__).parent))
+from reproducible import reproducible_bits
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -22,6 +23,16 @@ _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 settings.register_profile("stable", derandomize=True, max_examples=6, **_common)
 settings.register_profile("explore", max_examples=40, print_blob=True, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+@pytest.fixture(autouse=True)
+def _reproducible_releases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test finds the same bits in every run, unless it is marked `system_randomness`; other processes do not."""
+    if request.node.get_closest_marker("system_randomness"):
+        yield
+        return
+    with reproducible_bits(request.node.nodeid):
+        yield
 
 
 @pytest.fixture

@@ -457,6 +457,7 @@ def test_bad_numbers_are_refused(scale, radius):
         KNG(sphere, sphere.origin[None], sphere.origin, scale, radius)
 
 
+@pytest.mark.system_randomness
 def test_draws_from_the_operating_system():
     sphere = Sphere(2)
     points = spread(sphere, 20, 0.5, "anywhere", np.random.default_rng(13))

@@ -23,6 +23,7 @@ import pytest
 from flint import ctx
 from scipy import special, stats
 
+from reproducible import reproducible_bits
 from riemdp import randomness
 from riemdp.arithmetic import working_precision
 from riemdp.errors import InputError
@@ -85,12 +86,14 @@ def halves_ratio(vectors):
 
 @pytest.fixture(scope="module")
 def gaussian():
-    return draws(add_gaussian, 900, 110)
+    with reproducible_bits("gaussian"):
+        return draws(add_gaussian, 900, 110)
 
 
 @pytest.fixture(scope="module")
 def laplace():
-    return draws(add_laplace, 1100, 140)
+    with reproducible_bits("laplace"):
+        return draws(add_laplace, 1100, 140)
 
 
 def test_gaussian_marginals_are_normal(gaussian):
@@ -417,6 +420,7 @@ def in_child(work):
 
 
 forks = [
+    pytest.mark.system_randomness,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
 ]

@@ -17,6 +17,7 @@ from scipy import special, stats
 
 import riemdp as rd
 from manifolds.examples import SPACES
+from reproducible import reproducible_bits
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.mechanisms.wrapped import _expected_error as expected_error
 from riemdp.privacy.release import carry
@@ -94,7 +95,8 @@ def released(name):
     record, footpoint = rim(space, center, [0.5 * radius, -0.5 * radius])
     guarantee = rd.PureDP(2.0) if mechanism == "wrapped-laplace" else rd.GDP(2.0)
     ask = {"mechanism": mechanism, "footpoint": footpoint}
-    releases = [rd.private_mean(record[None], ball, guarantee, **ask) for _ in range(count)]
+    with reproducible_bits(name):
+        releases = [rd.private_mean(record[None], ball, guarantee, **ask) for _ in range(count)]
     values = np.array([release.value for release in releases])
     coords = space._log(space._read(values, "values"), space._read(footpoint, "footpoint"))
     exact = space._log(space._read(record, "record"), space._read(footpoint, "footpoint"))
