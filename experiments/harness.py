@@ -1,0 +1,195 @@
+"""What all figure scripts share: a command line, saved results, data, progress bars, pictures with bands.
+
+A script defines one `FIGURE` and ends with `if __name__ == "__main__": main(FIGURE)`. Its `compute(quick, track)`
+returns arrays, numbers and strings by name, which are saved; its `draw(results)` makes the picture from these alone,
+so that a picture can be redrawn without computing anything. Single numbers among the results are printed.
+All figures: python experiments/figures.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.progress import track as progress
+
+import riemdp
+from riemdp.plots.style import light, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Picture
+
+Array = NDArray[Any]
+Results = dict[str, Any]
+T = TypeVar("T")
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parent / "figures"
+
+
+class Track(Protocol):
+    """Goes through items, with a progress bar on a terminal. Not to be nested."""
+
+    def __call__(self, items: Sequence[T], label: str) -> Iterable[T]:
+        """The items, one by one."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a paper, or a new one."""
+
+    name: str  # of the script and of the files
+    title: str
+    compute: Callable[[bool, Track], Results]
+    draw: Callable[[Results], Picture]
+    data: tuple[str, ...] = ()  # data sets that it uses; what is missing is left out
+
+
+# --- data ------------------------------------------------------------------------------------------------------
+
+
+def data_folder() -> Path:
+    """$RIEMDP_DATA, or shared/data beside the repository."""
+    return Path(os.environ.get("RIEMDP_DATA", HERE.parents[1] / "shared" / "data"))
+
+
+def has(name: str) -> bool:
+    """Whether a data set is at hand."""
+    return (data_folder() / f"{name}.npz").is_file()
+
+
+def load(name: str) -> dict[str, Array]:
+    """The arrays of a data set."""
+    if not has(name):
+        raise SystemExit(f"{name}.npz is not in {data_folder()}: set RIEMDP_DATA to the folder that holds it.")
+    with np.load(data_folder() / f"{name}.npz") as archive:
+        return dict(archive)
+
+
+# --- results ---------------------------------------------------------------------------------------------------
+
+
+def fingerprint(figure: Figure, quick: bool) -> str:
+    """Of all that results depend on: the scripts, the library, the data at hand, quick or full."""
+    library = sorted(Path(riemdp.__file__).parent.rglob("*.py"))
+    shared = [HERE / "harness.py", HERE / "metropolis.py", *sorted(HERE.glob("*_common.py"))]
+    state = hashlib.sha256(repr((quick, [name for name in figure.data if has(name)])).encode())
+    for path in [*library, *shared, HERE / f"{figure.name}.py"]:
+        state.update(path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+def save(results: Results, path: Path) -> None:
+    """As npz, without pickles."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {name: np.asarray(value) for name, value in results.items()}
+    np.savez_compressed(path, **arrays)
+
+
+def saved(path: Path) -> Results:
+    """What `save` wrote; single values come back as Python's."""
+    with np.load(path) as archive:
+        return {name: archive[name].item() if archive[name].ndim == 0 else archive[name] for name in archive.files}
+
+
+def results_of(figure: Figure, folder: Path, quick: bool, redraw: bool, console: Console) -> Results:
+    """Saved ones if they are up to date, or in any case to redraw; else computed and saved."""
+    path, key = folder / f"{figure.name}.npz", fingerprint(figure, quick)
+    if redraw and not path.exists():
+        raise SystemExit(f"{path} does not exist: run {figure.name} without --redraw first.")
+    if path.exists():
+        old = saved(path)
+        if old["fingerprint"] == key:
+            return old
+        if redraw:
+            console.print(f"{figure.name}: saved by another version of the script, the library or the data.")
+            return old
+    for name in figure.data:
+        if not has(name):
+            console.print(f"{name}.npz is not in {data_folder()}: left out. Set RIEMDP_DATA to the folder with it.")
+    start = time.perf_counter()
+    results = figure.compute(quick, tracker(console))
+    results |= {"seconds": round(time.perf_counter() - start, 2), "fingerprint": key}
+    save(results, path)
+    return saved(path)
+
+
+def tracker(console: Console) -> Track:
+    """Progress bars on a terminal only."""
+    return lambda items, label: progress(
+        items, label, console=console, transient=True, disable=not console.is_terminal
+    )
+
+
+# --- pictures --------------------------------------------------------------------------------------------------
+
+
+def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool = False) -> Results:
+    """Results, computed or saved, and the picture of them as PNG and SVG; quick ones in a folder of their own."""
+    console, folder = Console(), out / "quick" if quick else out
+    results = results_of(figure, folder, quick, redraw, console)
+    console.print(f"[bold]{figure.name}[/bold]: {figure.title}, {results['seconds']:g} s")
+    for name, value in results.items():
+        if isinstance(value, bool | int | float) and name != "seconds":
+            console.print(f"  {name} = {value:.4g}", highlight=False)
+    picture = figure.draw(results)
+    for suffix in (".png", ".svg"):
+        save_figure(picture, folder / f"{figure.name}{suffix}")
+    return results
+
+
+def mean_and_error(values: ArrayLike, axis: int = -1) -> tuple[Array, Array]:
+    """Mean and standard error of the mean, along an axis."""
+    array = np.asarray(values, dtype=float)
+    return array.mean(axis=axis), array.std(axis=axis, ddof=1) / np.sqrt(array.shape[axis])
+
+
+def curve(ax: Axes, x: ArrayLike, y: ArrayLike, half_width: ArrayLike, **style: Any) -> None:
+    """A line with a band of y ± half_width in its colour (two standard errors, two deviations: the caption says)."""
+    (line,) = ax.plot(x, y, **({"marker": "o", "markersize": 3.5, "linewidth": 1.4} | style))
+    low, high = np.asarray(y) - half_width, np.asarray(y) + np.asarray(half_width)
+    if ax.get_yscale() == "log":
+        low = np.where(low > 0, low, np.nan_to_num(np.asarray(y)) / 10)
+    ax.fill_between(np.asarray(x, dtype=float), low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def panels(rows: int, columns: int, width: float = 3.4, height: float = 3.0, **shared: Any) -> tuple[Picture, Any]:
+    """An empty picture and its panels (rows, columns), with light axes."""
+    from matplotlib.figure import Figure as Picture
+
+    picture = Picture(figsize=(columns * width, rows * height), layout="constrained", facecolor="white")
+    axes = picture.subplots(rows, columns, squeeze=False, **shared)
+    for ax in axes.flat:
+        light(ax)
+        ax.grid(color="0.92", linewidth=0.6)
+    return picture, axes
+
+
+# --- command line ----------------------------------------------------------------------------------------------
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """What every script understands."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small sizes: a smoke run")
+    parser.add_argument("--redraw", action="store_true", help="draw saved results again, computing nothing")
+    parser.add_argument("--out", type=Path, default=FOLDER, help=f"folder to write to (default {FOLDER.name}/)")
+    return parser
+
+
+def main(figure: Figure, arguments: Sequence[str] | None = None) -> None:
+    """The command line of one script."""
+    chosen = options(f"{figure.name}: {figure.title}").parse_args(arguments)
+    make(figure, chosen.out, chosen.quick, chosen.redraw)
+    sys.stdout.write(f"{chosen.out / 'quick' if chosen.quick else chosen.out}/{figure.name}.png\n")
