@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -23,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from rich.progress import track as progress
 
-import riemdp
+import riemdp as rd
 from riemdp.plots.style import light, save_figure
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def has(name: str) -> bool:
     return (data_folder() / f"{name}.npz").is_file()
 
 
+@lru_cache(maxsize=1)
 def load(name: str) -> dict[str, Array]:
     """The arrays of a data set."""
     if not has(name):
@@ -82,7 +85,7 @@ def load(name: str) -> dict[str, Array]:
 
 def fingerprint(figure: Figure, quick: bool) -> str:
     """Of all that results depend on: the scripts, the library, the data at hand, quick or full."""
-    library = sorted(Path(riemdp.__file__).parent.rglob("*.py"))
+    library = sorted(Path(rd.__file__).parent.rglob("*.py"))
     shared = [HERE / "harness.py", HERE / "metropolis.py", *sorted(HERE.glob("*_common.py"))]
     state = hashlib.sha256(repr((quick, [name for name in figure.data if has(name)])).encode())
     for path in [*library, *shared, HERE / f"{figure.name}.py"]:
@@ -132,36 +135,58 @@ def tracker(console: Console) -> Track:
     )
 
 
-# --- pictures --------------------------------------------------------------------------------------------------
+# --- numbers and pictures --------------------------------------------------------------------------------------
 
 
 def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool = False) -> Results:
-    """Results, computed or saved, and the picture of them as PNG and SVG; quick ones in a folder of their own."""
+    """Results, computed or saved, and the picture of them; quick ones in a folder of their own."""
     console, folder = Console(), out / "quick" if quick else out
     results = results_of(figure, folder, quick, redraw, console)
     console.print(f"[bold]{figure.name}[/bold]: {figure.title}, {results['seconds']:g} s")
     for name, value in results.items():
         if isinstance(value, bool | int | float) and name != "seconds":
             console.print(f"  {name} = {value:.4g}", highlight=False)
-    picture = figure.draw(results)
-    for suffix in (".png", ".svg"):
-        save_figure(picture, folder / f"{figure.name}{suffix}")
+    _write(figure.draw(results), folder / figure.name, quick)
     return results
 
 
-def mean_and_error(values: ArrayLike, axis: int = -1) -> tuple[Array, Array]:
-    """Mean and standard error of the mean, along an axis."""
+def _write(picture: Picture, path: Path, quick: bool) -> None:
+    """PNG and SVG, laid out once; a quick one is PNG alone."""
+    picture.draw_without_rendering()
+    picture.set_layout_engine("none")
+    for suffix in (".png",) if quick else (".png", ".svg"):
+        save_figure(picture, path.with_suffix(suffix))
+
+
+def noise_scale(mechanism: str, guarantee: rd.Guarantee, sensitivity: float, calibration: str = "analytic") -> float:
+    """What the library takes for a value of this sensitivity: a ball of the line has such a mean of one record."""
+    ball = rd.Ball(rd.Euclidean(1), np.zeros(1), sensitivity / 2)
+    plans = {row.mechanism: row.scale for row in rd.plan(ball, 1, guarantee, calibration=calibration)}
+    return plans[mechanism]
+
+
+def mean_and_range(values: ArrayLike) -> tuple[float, float, float]:
+    """Mean, and where 95 % of single releases lie."""
     array = np.asarray(values, dtype=float)
-    return array.mean(axis=axis), array.std(axis=axis, ddof=1) / np.sqrt(array.shape[axis])
+    return float(array.mean()), *(float(q) for q in np.quantile(array, (0.025, 0.975)))
+
+
+def mean_and_error(values: ArrayLike) -> tuple[float, float]:
+    """Mean and standard error of the mean: how well it is known."""
+    array = np.asarray(values, dtype=float)
+    return float(array.mean()), float(array.std(ddof=1)) / math.sqrt(array.size)
 
 
 def curve(ax: Axes, x: ArrayLike, y: ArrayLike, half_width: ArrayLike, **style: Any) -> None:
-    """A line with a band of y ± half_width in its colour (two standard errors, two deviations: the caption says)."""
-    (line,) = ax.plot(x, y, **({"marker": "o", "markersize": 3.5, "linewidth": 1.4} | style))
-    low, high = np.asarray(y) - half_width, np.asarray(y) + np.asarray(half_width)
-    if ax.get_yscale() == "log":
-        low = np.where(low > 0, low, np.nan_to_num(np.asarray(y)) / 10)
-    ax.fill_between(np.asarray(x, dtype=float), low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    """A line with a band of y ± half_width (two standard errors, say) in its colour."""
+    ranged(ax, x, np.stack([y, np.asarray(y) - half_width, np.asarray(y) + half_width], axis=-1), **style)
+
+
+def ranged(ax: Axes, x: ArrayLike, rows: Array, **style: Any) -> None:
+    """A line with a band in its colour; rows (..., 3) of what `mean_and_range` gives."""
+    mean, low, high = np.asarray(rows).T
+    (line,) = ax.plot(x, mean, **({"marker": "o", "markersize": 3.5, "linewidth": 1.4} | style))
+    ax.fill_between(np.asarray(x, dtype=float), low, high, color=line.get_color(), alpha=0.15, linewidth=0)
 
 
 def panels(rows: int, columns: int, width: float = 3.4, height: float = 3.0, **shared: Any) -> tuple[Picture, Any]:
