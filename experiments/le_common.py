@@ -136,14 +136,15 @@ def draw_class_means(results: Results) -> Picture:
     """A row per data set, a column per class; full lines with the printed ball, dashed ones with the tight ball."""
     keys = [key.split("|") for key in results["classes"]]
     sets = list(dict.fromkeys(title for title, _ in keys))
-    picture, axes = panels(max(len(sets), 1), 4, width=3.1, height=2.9)
+    picture, axes = panels(max(len(sets), 1), 4, width=3.1, height=2.9, sharey="row")
     for row, title in zip(axes, sets, strict=False):
         for ax, name in zip(row, [name for other, name in keys if other == title], strict=True):
             _draw_class(ax, results, f"{title}|{name}")
-            ax.set_title(f"{shorten(name, 24, placeholder='…')}, n = {results[f'{title}|{name}|n'][0]:,}", fontsize=9)
+            n = results[f"{title}|{name}|n"][0]
+            ax.set_title(f"{shorten(f'class {name}', 26, placeholder='…')}, n = {n:,}", fontsize=9)
         row[0].set_ylabel(f"{title}\ndistance to the class mean")
     for ax in axes[-1]:
-        ax.set_xlabel("ε")
+        ax.set(xlabel="ε", xticks=EPSILONS)
     legend(picture, 3)
     return picture
 
