@@ -121,9 +121,10 @@ def results_of(figure: Figure, folder: Path, quick: bool, redraw: bool, console:
     for name in figure.data:
         if not has(name):
             console.print(f"{name}.npz is not in {data_folder()}: left out. Set RIEMDP_DATA to the folder with it.")
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     results = figure.compute(quick, tracker(console))
-    results |= {"seconds": round(time.perf_counter() - start, 2), "fingerprint": key}
+    results |= {"seconds": time.perf_counter() - start, "processor seconds": time.process_time() - busy}
+    results["fingerprint"] = key
     save(results, path)
     return saved(path)
 
@@ -142,7 +143,7 @@ def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool =
     """Results, computed or saved, and the picture of them; quick ones in a folder of their own."""
     console, folder = Console(), out / "quick" if quick else out
     results = results_of(figure, folder, quick, redraw, console)
-    console.print(f"[bold]{figure.name}[/bold]: {figure.title}, {results['seconds']:g} s")
+    console.print(f"[bold]{figure.name}[/bold]: {figure.title}, {results['seconds']:.1f} s")
     for name, value in results.items():
         if isinstance(value, bool | int | float) and name != "seconds":
             console.print(f"  {name} = {value:.4g}", highlight=False)
