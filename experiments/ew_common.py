@@ -241,10 +241,12 @@ def _retina_headlines(results: Results) -> Results:
     return found
 
 
-def draw_retina(results: Results) -> Picture:
+def draw_retina(results: Results) -> Picture | None:
     """A panel per class."""
-    picture, (axes,) = panels(1, max(len(results["classes"]), 1), width=4.6, height=3.8, sharey="row")
-    for ax, name in zip(axes, results["classes"], strict=False):
+    if not len(results["classes"]):
+        return None
+    picture, (axes,) = panels(1, len(results["classes"]), width=4.6, height=3.8, sharey="row")
+    for ax, name in zip(axes, results["classes"], strict=True):
         log_scale(ax.xaxis)
         log_scale(ax.yaxis)
         for (label, style), rows in zip(IMAGE_STYLES.items(), results[name].transpose(1, 0, 2), strict=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import math
 import os
 import sys
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.progress import track as progress
 
 import riemdp as rd
+from riemdp.files import write_whole
 from riemdp.plots.style import light, save_figure
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Figure:
     name: str  # of the script and of the files
     title: str
     compute: Callable[[bool, Track], Results]
-    draw: Callable[[Results], Picture]
+    draw: Callable[[Results], Picture | None]  # None: nothing to draw without the data
     data: tuple[str, ...] = ()  # data sets that it uses; what is missing is left out
 
 
@@ -94,10 +96,12 @@ def fingerprint(figure: Figure, quick: bool) -> str:
 
 
 def save(results: Results, path: Path) -> None:
-    """As npz, without pickles."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """As npz, without pickles, whole or not at all."""
     arrays: dict[str, Any] = {name: np.asarray(value) for name, value in results.items()}
-    np.savez_compressed(path, **arrays)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, buffer.getvalue())
 
 
 def saved(path: Path) -> Results:
@@ -147,7 +151,11 @@ def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool =
     for name, value in results.items():
         if isinstance(value, bool | int | float) and name != "seconds":
             console.print(f"  {name} = {value:.4g}", highlight=False)
-    _write(figure.draw(results), folder / figure.name, quick)
+    picture = figure.draw(results)
+    if picture is None:
+        console.print("  nothing to draw without the data")
+    else:
+        _write(picture, folder / figure.name, quick)
     return results
 
 

@@ -132,12 +132,14 @@ def _gains(table: Array) -> Results:
     }
 
 
-def draw_class_means(results: Results) -> Picture:
+def draw_class_means(results: Results) -> Picture | None:
     """A row per data set, a column per class; full lines with the printed ball, dashed ones with the tight ball."""
     keys = [key.split("|") for key in results["classes"]]
+    if not keys:
+        return None
     sets = list(dict.fromkeys(title for title, _ in keys))
-    picture, axes = panels(max(len(sets), 1), 4, width=3.1, height=2.9, sharey="row")
-    for row, title in zip(axes, sets, strict=False):
+    picture, axes = panels(len(sets), 4, width=3.1, height=2.9, sharey="row")
+    for row, title in zip(axes, sets, strict=True):
         for ax, name in zip(row, [name for other, name in keys if other == title], strict=True):
             _draw_class(ax, results, f"{title}|{name}")
             n = results[f"{title}|{name}|n"][0]
