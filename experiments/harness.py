@@ -13,7 +13,6 @@ import hashlib
 import io
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -73,12 +72,16 @@ def has(name: str) -> bool:
     return (data_folder() / f"{name}.npz").is_file()
 
 
-@lru_cache(maxsize=1)
 def load(name: str) -> dict[str, Array]:
     """The arrays of a data set."""
     if not has(name):
         raise SystemExit(f"{name}.npz is not in {data_folder()}: set RIEMDP_DATA to the folder that holds it.")
-    with np.load(data_folder() / f"{name}.npz") as archive:
+    return _arrays(data_folder() / f"{name}.npz")
+
+
+@lru_cache(maxsize=1)
+def _arrays(path: Path) -> dict[str, Array]:
+    with np.load(path) as archive:
         return dict(archive)
 
 
@@ -124,7 +127,8 @@ def results_of(figure: Figure, folder: Path, quick: bool, redraw: bool, console:
             return old
     for name in figure.data:
         if not has(name):
-            console.print(f"{name}.npz is not in {data_folder()}: left out. Set RIEMDP_DATA to the folder with it.")
+            hint = f"{name}.npz is not in {data_folder()}: left out. Set RIEMDP_DATA to the folder that holds it."
+            console.print(hint, soft_wrap=True)
     start, busy = time.perf_counter(), time.process_time()
     results = figure.compute(quick, tracker(console))
     results |= {"seconds": time.perf_counter() - start, "processor seconds": time.process_time() - busy}
@@ -156,6 +160,7 @@ def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool =
         console.print("  nothing to draw without the data")
     else:
         _write(picture, folder / figure.name, quick)
+        console.print(f"  {folder / figure.name}.png", highlight=False, soft_wrap=True)
     return results
 
 
@@ -226,4 +231,3 @@ def main(figure: Figure, arguments: Sequence[str] | None = None) -> None:
     """The command line of one script."""
     chosen = options(f"{figure.name}: {figure.title}").parse_args(arguments)
     make(figure, chosen.out, chosen.quick, chosen.redraw)
-    sys.stdout.write(f"{chosen.out / 'quick' if chosen.quick else chosen.out}/{figure.name}.png\n")
