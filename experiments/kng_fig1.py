@@ -134,7 +134,7 @@ def compute_size(key: str, n: int, datasets: int, draws: int) -> Results:
 
 def compute(quick: bool, track: Track) -> Results:
     """Both examples, all sizes."""
-    sizes, datasets, draws = ((20, 100), 12, 50) if quick else (SIZES, 100, 100)
+    sizes, datasets, draws = ((20, 100), 12, 50) if quick else (SIZES, 60, 100)
     results: Results = {"n": sizes}
     for key, example in EXAMPLES.items():
         rows = [compute_size(key, n, datasets, draws) for n in track(sizes, example.name)]

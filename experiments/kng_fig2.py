@@ -35,15 +35,6 @@ def outline(ax: Axes, shape: Array, colour: str, width: float = 1.0) -> None:
     ax.set_axis_off()
 
 
-def empty(text: str) -> Picture:
-    """A picture that says what is missing."""
-    from matplotlib.figure import Figure as Picture
-
-    picture = Picture(figsize=(6, 1))
-    picture.text(0.5, 0.5, text, ha="center", va="center")
-    return picture
-
-
 def block(part: Picture, results: Results, label: str, shapes: Array, errors: Array) -> None:
     """Six releases per mechanism over the mean, and its error with two standard errors."""
     axes = part.subplots(len(shapes), 6)
@@ -57,12 +48,12 @@ def block(part: Picture, results: Results, label: str, shapes: Array, errors: Ar
                     ha="right", va="center")  # fmt: skip
 
 
-def draw(results: Results) -> Picture:
+def draw(results: Results) -> Picture | None:
     """Records and mean on top, then both blocks."""
     from matplotlib.figure import Figure as Picture
 
     if "records" not in results:
-        return empty(f"{DATA}.npz is not at hand, and no --data FILE was given")
+        return None
     picture = Picture(figsize=(8, 11), layout="constrained", facecolor="white")
     top, *blocks = picture.subfigures(3, 1, height_ratios=(1.1, 3, 4))
     axes = top.subplots(1, 11)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from harness import Figure, Results
 from kng_common import DATA, SETTINGS, Source, compute, main, smoothed
-from kng_fig2 import block, empty
+from kng_fig2 import block
 
 if TYPE_CHECKING:
     from harness import Picture
 
 
-def draw(results: Results) -> Picture:
+def draw(results: Results) -> Picture | None:
     """Both blocks, smoothed."""
     from matplotlib.figure import Figure as Picture
 
     if "records" not in results:
-        return empty(f"{DATA}.npz is not at hand, and no --data FILE was given")
+        return None
     picture = Picture(figsize=(8, 10), layout="constrained", facecolor="white")
     for part, label in zip(picture.subfigures(2, 1, height_ratios=(3, 4)), SETTINGS, strict=True):
         block(part, results, label, smoothed(results[f"{label}_shapes"]), results[f"{label}_smooth_errors"])

@@ -88,6 +88,8 @@ def draw(results: Results) -> Picture:
         ax.axvline(farthest, color=GREY, linewidth=0.8, linestyle="--", label="99 % of records are within")
         ax.set_title(f"{title}\nn = {n:,.0f}, dimension {dim:.0f}", fontsize=9)
         ax.set_xlabel("radius of the public ball")
+        ax.set_xticks(results[f"{title}, radius"], [f"{r:g}" for r in results[f"{title}, radius"]])
+        ax.minorticks_off()
     axes[0, 0].set_ylabel("root mean square error")
     legend(picture, 3)
     return picture
