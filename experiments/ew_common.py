@@ -252,8 +252,8 @@ def draw_retina(results: Results) -> Picture | None:
         for (label, style), rows in zip(IMAGE_STYLES.items(), results[name].transpose(1, 0, 2), strict=True):
             curve(ax, results["mu"], rows[:, 0], 2 * rows[:, 1], label=label, **style)
         ax.set_title(f"{name}, n = {results[f'{name}|n'][0]:,}", fontsize=10)
-        ax.set(xlabel="μ, total budget", xticks=results["mu"])
         ax.minorticks_off()
+        ax.set(xlabel="μ, total budget", xticks=results["mu"], xticklabels=[f"{mu:g}" for mu in results["mu"]])
     axes[0].set_ylabel("distance to the class mean")
     legend(picture, 2)
     return picture

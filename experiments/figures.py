@@ -1,5 +1,7 @@
 """All figures of the papers and the new ones, or some: python experiments/figures.py [NAME ...] [--quick] [--redraw].
 
+With --docs, small copies of the pictures go to docs/assets/figures/.
+
 A figure is a file of this folder that is named after its paper and defines FIGURE. Results are kept in figures/ and
 computed again only if the script, the library or the data have changed.
 """
@@ -10,9 +12,11 @@ import importlib
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness import HERE, Figure, make, options
 
+DOCS = HERE.parent / "docs" / "assets" / "figures"
 PAPERS = ("le", "rl", "ew", "kng", "new")
 
 
@@ -27,16 +31,30 @@ def figure(name: str) -> Figure:
     return found
 
 
+def small_copy(picture: Path, target: Path, width: int = 900, colours: int = 256) -> None:
+    """For the documentation: fewer pixels, fewer colours."""
+    from PIL import Image
+
+    with Image.open(picture) as image:
+        height = round(image.height * width / image.width)
+        small = image.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    small.quantize(colours).save(target, optimize=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = options(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(names())}; default all")
+    parser.add_argument("--docs", action="store_true", help="also write small copies for the documentation")
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - set(names()):
         parser.error(f"no figure is called {', '.join(sorted(unknown))}: choose among {', '.join(names())}")
     start = time.perf_counter()
     for name in chosen.names or names():
         make(figure(name), chosen.out, chosen.quick, chosen.redraw)
+        if chosen.docs and not chosen.quick:
+            small_copy(chosen.out / f"{name}.png", DOCS / f"{name}.png")
     sys.stdout.write(f"{len(chosen.names or names())} figures in {time.perf_counter() - start:.0f} s\n")
 
 

@@ -154,7 +154,7 @@ def make(figure: Figure, out: Path = FOLDER, quick: bool = False, redraw: bool =
     console.print(f"[bold]{figure.name}[/bold]: {figure.title}, {results['seconds']:.1f} s")
     for name, value in results.items():
         if isinstance(value, bool | int | float) and name != "seconds":
-            console.print(f"  {name} = {value:.4g}", highlight=False)
+            console.print(f"  {name} = {value:.4g}", highlight=False, soft_wrap=True)
     picture = figure.draw(results)
     if picture is None:
         console.print("  nothing to draw without the data")

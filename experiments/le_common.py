@@ -143,10 +143,13 @@ def draw_class_means(results: Results) -> Picture | None:
         for ax, name in zip(row, [name for other, name in keys if other == title], strict=True):
             _draw_class(ax, results, f"{title}|{name}")
             n = results[f"{title}|{name}|n"][0]
-            ax.set_title(f"{shorten(f'class {name}', 26, placeholder='…')}, n = {n:,}", fontsize=9)
+            label = shorten(f"digit {name}" if name.isdigit() else name, 30, placeholder="…")
+            ax.set_title(f"{label}, n = {n:,}", fontsize=8)
         row[0].set_ylabel(f"{title}\ndistance to the class mean")
+    for ax in axes.flat:
+        ax.set_xticks(EPSILONS)
     for ax in axes[-1]:
-        ax.set(xlabel="ε", xticks=EPSILONS)
+        ax.set_xlabel("ε")
     legend(picture, 3)
     return picture
 

@@ -133,7 +133,7 @@ def _draw_condition(ax: Any, results: Results) -> None:
     ax.annotate(f"δ = 10⁻⁵ needs σ = {sigma:.2f}Δ", (sigma, SHOWN.delta), (3.6, 1e-3), fontsize=8)
     ax.set(xlabel="σ over Δ", ylabel="left side of the condition, ε = 1")
     ax.set_title("Theorem 2.2", fontsize=10)
-    ax.legend(frameon=False, fontsize=7, loc="center right")
+    ax.legend(frameon=False, fontsize=7, loc="lower right")
 
 
 FIGURE = Figure("le_table1", "LE Table 1 and Theorems 2 and 4", compute, draw)

@@ -1,6 +1,6 @@
 """Every figure runs in quick mode; and what the papers claim, where it holds, or the corrected truth where it does not.
 
-Claims are about saved results. Simulations are seeded; times are ratios of medians, with margins of 10 and more.
+Claims are about saved results. Simulations are seeded; times are ratios of the fastest runs, with margins of 10 and more.
 """
 
 from __future__ import annotations
