@@ -80,7 +80,11 @@ def draw(results: Results) -> Picture:
             ax.set_title(f"{title}: no data", fontsize=9)
             continue
         log_scale(ax.xaxis)
-        log_scale(ax.yaxis)
+        known = results[title][:, :, 0][np.isfinite(results[title][:, :, 0])]
+        if known.max() > 10 * known.min():
+            log_scale(ax.yaxis)
+        else:
+            ax.set_ylim(0, 1.1 * known.max())
         for column, colour, name in ((0, VERMILION, "public ball"), (1, BLUE, "adaptive ball")):
             error, spread = results[title][:, column].T
             curve(ax, results[f"{title}, radius"], error, 2 * spread, color=colour, label=name)

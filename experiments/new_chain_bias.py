@@ -112,8 +112,8 @@ def audited_exact(number: int) -> float:
 
 def compute(quick: bool, track: Track) -> Results:
     """Distances on every space, and audits on the sphere."""
-    steps, number = (STEPS[:6], 200) if quick else (STEPS, 250)
-    short, draws = ((1, 10), 10_000) if quick else (STEPS[:8], 100_000)
+    steps, number = (STEPS[:6], 200) if quick else (STEPS, 150)
+    short, draws = ((1, 10), 10_000) if quick else (STEPS[:7], 50_000)
     results: Results = {"steps": steps, "short": short, "audit_exact": audited_exact(draws)}
     for name, (space, scale) in SPACES.items():
         exact = exact_distance(space, scale)

@@ -52,7 +52,7 @@ def measured(space: rd.Space, radius: float, size: int) -> Array:
 
 def compute(quick: bool, track: Track) -> Results:
     """Ratios on every space."""
-    points, size = (3, 300) if quick else (9, 4000)
+    points, size = (3, 1000) if quick else (9, 4000)
     results: Results = {}
     for name, (space, largest, drawn) in SPACES.items():
         some, fine = np.linspace(0.1, 1, points) * drawn, np.linspace(0.04, 1, 12 if quick else 40) * largest

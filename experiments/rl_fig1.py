@@ -141,7 +141,8 @@ def draw(results: Results) -> Picture:
         draw_moves(row[0], results, key)
         draw_errors(row[1], results, key, "printed")
         draw_errors(row[2], results, key, "proved")
-        row[2].set_ylim(row[1].get_ylim() if key == "S2" else None)
+        row[2].sharey(row[1])
+        row[1].autoscale()
         for ax in row:
             ax.set_xlabel("records")
             ax.legend(**BELOW, ncols=2)
