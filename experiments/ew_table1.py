@@ -1,4 +1,4 @@
-"""EW Table 1: seconds per draw, given the mean, of the papers' chain and of the wrapped mechanisms, d = 3, 6, 15.
+"""EW Table 1: processor time per draw, given the mean, of a chain and of the wrapped mechanisms, d = 3, 6, 15.
 
 A chain takes 10,000 steps; a few hundred are timed and charged in proportion. Also: an exact draw of the same
 Riemannian Laplace law, and a whole release (the mean of 40 matrices, exact noise, its rounding). Filled: here, the
@@ -37,7 +37,7 @@ PAPER = {
 
 
 def compute(quick: bool, track: Track) -> Results:
-    """Seconds by dimension, contestant and repeat; ratios of the fastest, which a busy machine disturbs least."""
+    """Seconds by dimension, contestant and repeat; ratios of the fastest runs."""
     steps, repeats = (50, 5) if quick else (500, 20)
     times = np.array([_seconds(m, steps, repeats) for m in track(SIZES, "dimensions")])
     results: Results = {"d": [dimension(m) for m in SIZES], "seconds per draw": times}
@@ -50,15 +50,15 @@ def compute(quick: bool, track: Track) -> Results:
 
 
 def _seconds(m: int, steps: int, repeats: int) -> list[list[float]]:
-    """All contestants in turns, so that a busy machine slows all of them."""
+    """All contestants in turns. Processor time: on a busy machine long tasks have to wait and short ones do not."""
     seconds: dict[str, list[float]] = {name: [] for name in STYLES}
     tasks = _contestants(m, steps)
     for turn in range(repeats + 1):  # the first one loads compiled code
         for name, task in tasks.items():
-            start = time.perf_counter()
+            start = time.process_time()
             task()
             unit = STEPS / steps if name.startswith("chain") else 1.0
-            seconds[name] += [unit * (time.perf_counter() - start)] if turn else []
+            seconds[name] += [unit * (time.process_time() - start)] if turn else []
     return list(seconds.values())
 
 
@@ -103,7 +103,7 @@ def draw(results: Results) -> Picture:
         ax.errorbar(at, best, spread, fmt=marker, color=colour, markersize=6, capsize=3, label=name)
         if name in PAPER:
             ax.plot(at + 0.05, PAPER[name], marker, color=colour, markersize=6, mfc="none")
-    ax.set(xticks=places, xticklabels=[f"d = {d}" for d in results["d"]], ylabel="seconds per draw")
+    ax.set(xticks=places, xticklabels=[f"d = {d}" for d in results["d"]], ylabel="processor seconds per draw")
     ax.set_title("filled: here, fastest run, bar to the median; open: as printed", fontsize=10)
     legend(picture, 2)
     return picture
