@@ -11,17 +11,18 @@ INSTALL := $(PIP) install --no-compile
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench lint docs clean
+.PHONY: help demo test bench figures lint docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo   private means of real data: a table, a picture and a report in demo/"
-	@echo "make test   the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
-	@echo "make bench  speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
-	@echo "make docs   the documentation, as pages in site/"
-	@echo "make lint   ruff, mypy, import-linter"
-	@echo "make clean  remove what the others made"
+	@echo "make demo    private means of real data: a table, a picture and a report in demo/"
+	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
+	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
+	@echo "make docs    the documentation, as pages in site/"
+	@echo "make lint    ruff, mypy, import-linter"
+	@echo "make clean   remove what the others made"
 
 demo: .venv/runtime.done
 	@rm -rf demo
@@ -35,6 +36,9 @@ bench: .venv/test.done
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/release.py
 
+figures: .venv/runtime.done
+	$(BIN)/python experiments/figures.py $(FIG) $(if $(QUICK),--quick)
+
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -44,7 +48,7 @@ lint: .venv/lint.done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv build demo site benchmarks/results
+	rm -rf .venv build demo site figures benchmarks/results
 
 .venv/pip.done:
 	@echo "Making .venv"
