@@ -15,7 +15,19 @@ import pytest
 from scipy import stats
 
 import riemdp as rd
-from riemdp.audit import Audit, _at_least, _at_most, _divergence, audit, audit_draws, worst_neighbours
+from riemdp.audit import (
+    Audit,
+    _at_least,
+    _at_most,
+    _divergence,
+    audit,
+    audit_draws,
+    audit_neighbours,
+    coordinates,
+    fooling_neighbours,
+    spare_outliers,
+    worst_neighbours,
+)
 
 SURE = 1 - 1e-8
 DRAWS = 1_000_000
@@ -254,6 +266,70 @@ def test_footpoint_statistic_and_calibration_are_passed_on():
     assert moved.sensitivity > centred.sensitivity
 
 
+# --- adaptive releases ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+@pytest.mark.parametrize("name", SPACES)
+def test_data_made_to_fool_differ_in_one_record_and_stay_in_the_ball(name, n):
+    space, ball = SPACES[name], ball_of(SPACES[name])
+    pairs = fooling_neighbours(ball, n, 3)
+    assert set(pairs) == {"boundary", "lone", "outwards", "outliers"}
+    for first, second in pairs.values():
+        assert first.shape == second.shape == (n, *space.point_shape)
+        assert np.array_equal(first[:-1], second[:-1])
+        assert (space.dist(ball.center, np.concatenate([first, second])) <= ball.radius * (1 + 1e-9)).all()
+
+
+def test_data_made_to_fool_are_what_they_are_called():
+    ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 2.0)
+    pairs = fooling_neighbours(ball, 10, 3)
+    assert np.allclose(np.linalg.norm(pairs["boundary"], axis=2), 2.0)
+    assert len(np.unique(pairs["boundary"][0], axis=0)) == 4
+    assert (pairs["lone"][0][:-1] == 0).all()
+    assert [X[-1, 0] for X in pairs["lone"]] == [2.0, -2.0]
+    assert [np.count_nonzero(X) for X in pairs["outwards"]] == [0, 1]
+    assert [np.count_nonzero(X[:, 0] == 2.0) for X in pairs["outliers"]] == [3, 4]
+
+
+def test_as_many_outliers_as_the_noise_hides():
+    ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+    assert spare_outliers(ball, 1000, rd.GDP(1.0)) == 2  # noise of standard deviation 2/n
+    assert spare_outliers(ball, 1000, rd.GDP(0.1)) == 20
+    assert spare_outliers(ball, 10, rd.GDP(0.01)) == 4  # not more than half
+
+
+LINE = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+
+
+def test_an_adaptive_release_is_audited_on_data_made_to_fool_it():
+    told = []
+    found = audit(LINE, 200, rd.GDP(1.0), adapt=True, draws=200, progress=told.append)
+    assert found.holds
+    assert found.adapt
+    assert (found.mechanism, found.scale, found.sensitivity, found.draws) == ("auto", None, None, 200)
+    assert sum(told) == 2 * 200
+    assert found.to_dict()["adapt"] is True
+
+
+def test_an_adaptive_release_with_a_third_of_the_noise_is_caught():
+    """It spends mu = 3 and claims 1: the pair of clusters tells, by a wide margin (found: 2.1)."""
+
+    def draw(X, size, seed):
+        return coordinates(rd.simulate(X, LINE, rd.GDP(3.0), adapt=True, size=size, seed=seed), LINE)
+
+    found = audit_neighbours({"clusters": worst_neighbours(LINE, 200)["clusters"]}, draw, rd.GDP(1.0), draws=300)
+    assert not found.holds
+    assert found.lower["mu"] > 1.5
+
+
+def test_adaptation_that_cannot_pay_off_is_audited_as_the_plain_release_it_is():
+    plain, adaptive = (audit(LINE, 3, rd.PureDP(0.5), adapt=adapt, draws=40_000) for adapt in (False, True))
+    assert plain.holds
+    assert adaptive.holds
+    assert 0.2 < adaptive.epsilon_lower <= 0.5
+
+
 def test_holds_compares_with_the_claim():
     for bound, holds in ((0.99, True), (1.0, True), (1.01, False)):
         assert Audit(rd.PureDP(1.0), {"epsilon": bound}, bound, 0.9999, 100).holds is holds
@@ -277,6 +353,8 @@ def test_holds_compares_with_the_claim():
         ({"mechanism": "mcmc"}, "mechanism = 'mcmc'"),
         ({"mechanism": ["auto"]}, r"mechanism = \['auto'\]"),
         ({"statistic": "median"}, "statistic = 'median'"),
+        ({"adapt": "yes"}, "adapt = 'yes'"),
+        ({"adapt": True, "footpoint": [0.5]}, "footpoint must be left out"),
     ],
 )
 def test_mistakes_are_named(change, says):

@@ -141,6 +141,22 @@ def test_an_audit_for_people():
         assert word in result.stdout
 
 
+def test_an_audit_of_adaptation():
+    asked = "audit --space euclidean --size 1 --radius 1 --records 200 --mu 1 --draws 100 --adapt".split()
+    result = run(*asked)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "auto, adaptive" in result.stdout
+    assert "not contradicted" in result.stdout
+
+
+def test_an_audit_without_a_number_of_draws(monkeypatch):
+    asked = []
+    monkeypatch.setattr(sys.modules["riemdp.audit"], "audit", lambda *_, draws, **options: asked.append(draws) or rd.audit_draws(range(100), range(100), rd.GDP(1.0)))
+    for form in ([], ["--adapt"]):
+        run("audit", "--space", "sphere", "--size", 2, "--radius", 0.5, "--records", 50, "--mu", 1, "--json", *form)
+    assert asked == [1_000_000, 10_000]
+
+
 def test_an_audit_for_machines():
     asked = run(*AUDIT, "--epsilon", 1, "--mechanism", "wrapped-laplace", "--seed", 3, "--confidence", 0.99, "--json")
     ball = rd.Ball(rd.Sphere(2), [0, 0, 1.0], 0.5)

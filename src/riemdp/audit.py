@@ -20,15 +20,19 @@ from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import Array, finite_array, finite_number, whole_number
-from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
-from riemdp.statistics.mean import request_for, require_known, simulate
+from riemdp.statistics.adaptive import Adaptation
+from riemdp.statistics.mean import plan, rehearse, request_for, simulate
 
 Measure = Callable[[Array, Array], Array]
 Pair = tuple[Array, Array]
+Draw = Callable[..., Array]  # (records, size=, seed=) -> coordinates of releases
 
 CHOOSING = 4  # one draw in four helps to choose the test, the others make it
+# Choosing needs less certainty than proving. An event that an eighth of the draws finds at 5 % the others find at 1e-5:
+# deviations of 2/sqrt(m) and 4.5/sqrt(6 m).
+CHOICE_ERROR = 0.05
 LEAST_DRAWS, LARGEST_COORDINATE = 100, 1e100
 BLOCK, PILOT = 2**20, 2**23  # numbers in a block of simulated points; coordinates kept to choose a test
 # Quantiles that are tried as thresholds: fine in the tails, where the likelihood ratio of a Laplace law is largest.
@@ -59,6 +63,7 @@ class Audit:
     neighbours: str | None = field(default=None, kw_only=True)
     scale: float | None = field(default=None, kw_only=True)
     sensitivity: float | None = field(default=None, kw_only=True)
+    adapt: bool = field(default=False, kw_only=True)
 
     @property
     def holds(self) -> bool:
@@ -86,14 +91,35 @@ def worst_neighbours(ball: Ball, n: int) -> dict[str, Pair]:
     one_side, both_sides = np.ones(n - 1), (-1.0) ** np.arange(n - 1)
     both_sides[(n - 1) // 2 * 2 :] = 0.0  # an odd one out goes to the centre
     return {
-        "rim": _jump(np.outer(one_side, along), along, ball),
-        "clusters": _jump(np.outer(both_sides, along), across, ball),
+        "rim": _jump(np.outer(one_side, along), (along, -along), ball),
+        "clusters": _jump(np.outer(both_sides, along), (across, -across), ball),
     }
 
 
-def _jump(others: Array, end: Array, ball: Ball) -> Pair:
-    """The other records, given by coordinates at the centre, with one more at an end and at the opposite end."""
-    points = (ball.space._exp(np.vstack([others, last]), ball._inner_center) for last in (end, -end))
+def fooling_neighbours(ball: Ball, n: int, outliers: int) -> dict[str, Pair]:
+    """Data sets of n records that differ in one, by name: made to fool what looks for a centre and a radius.
+
+    boundary: all records on the boundary, at exp(±r e_i), the axes in turn; one jumps across.
+    lone: all at the centre, one jumps across the ball: attains the sensitivity in every smaller ball around them.
+    outwards: all at the centre, one goes to the rim: one more record outside every radius.
+    outliers: all at exp(-r e1) but for so many copies of one outlier at exp(r e1), which one more record joins.
+    """
+    whole_number(n, "n", 1)
+    along, none = ball.radius * np.eye(ball.space.dim)[0], np.zeros(ball.space.dim)
+    turns, heap = np.arange(n - 1), np.zeros((n - 1, ball.space.dim))
+    around = ball.radius * np.eye(ball.space.dim)[turns // 2 % ball.space.dim] * ((-1.0) ** turns)[:, None]
+    sides = np.where(turns < outliers, 1.0, -1.0)
+    return {
+        "boundary": _jump(around, (along, -along), ball),
+        "lone": _jump(heap, (along, -along), ball),
+        "outwards": _jump(heap, (none, along), ball),
+        "outliers": _jump(np.outer(sides, along), (-along, along), ball),
+    }
+
+
+def _jump(others: Array, ends: Pair, ball: Ball) -> Pair:
+    """The other records, given by coordinates at the centre, with one more at either end."""
+    points = (ball.space._exp(np.vstack([others, last]), ball._inner_center) for last in ends)
     first, second = (ball.space._write(p, ball.center) for p in points)
     return first, second
 
@@ -265,17 +291,17 @@ class _Attack:
         return np.array([event.hits(scores) for event in self.events.values()])
 
 
-def _attack(pilots: Pair, claimed: Guarantee, error: float) -> _Attack:
+def _attack(pilots: Pair, claimed: Guarantee) -> _Attack:
     """The events that prove most on one half of the pilots, as seen by what the other half taught."""
     (a_first, a_second), (b_first, b_second) = (np.array_split(pilot, 2) for pilot in pilots)
     view = _View.of((a_first, b_first))
     scores, measures = [view.scores(a_second), view.scores(b_second)], _measures(claimed)
-    found = {name: _best_event(scores, measure, error / len(measures)) for name, measure in measures.items()}
+    found = {name: _best_event(scores, measure) for name, measure in measures.items()}
     events = {name: event for name, (_, event) in found.items()}
     return _Attack(view, events, tuple(value for value, _ in found.values()))
 
 
-def _best_event(scores: list[Array], measure: Measure, error: float) -> tuple[float, _Event]:
+def _best_event(scores: list[Array], measure: Measure) -> tuple[float, _Event]:
     candidates = []
     totals = np.array([s.shape[1] for s in scores])
     for index in range(len(scores[0])):
@@ -283,7 +309,7 @@ def _best_event(scores: list[Array], measure: Measure, error: float) -> tuple[fl
         cuts = np.quantile(np.concatenate(pair), LEVELS)
         below = np.stack([np.searchsorted(s, cuts, side="right") for s in pair])
         for is_below, hits in ((False, totals[:, None] - below), (True, below)):
-            proved = _proved(measure, *_likelier_first(is_below, hits, totals), error)
+            proved = _proved(measure, *_likelier_first(is_below, hits, totals), CHOICE_ERROR)
             best = int(np.argmax(proved))
             candidates.append((float(proved[best]), _Event(index, float(cuts[best]), is_below)))
     return max(candidates, key=lambda candidate: candidate[0])
@@ -318,7 +344,7 @@ def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9
     if samples[0].shape[1] != samples[1].shape[1]:
         raise InputError(f"b has {samples[1].shape[1]} coordinates, a has {samples[0].shape[1]}: pass equally many.")
     (a_pilot, a_rest), (b_pilot, b_rest) = (np.split(sample, [len(sample) // CHOOSING]) for sample in samples)
-    attack = _attack((a_pilot, b_pilot), guarantee, error)
+    attack = _attack((a_pilot, b_pilot), guarantee)
     hits, totals = np.stack([attack.hits(a_rest), attack.hits(b_rest)]), np.array([len(a_rest), len(b_rest)])
     return _conclude(attack, hits, totals, guarantee, error, min(map(len, samples)))
 
@@ -332,40 +358,95 @@ def audit(
     statistic: str = "frechet-mean",
     footpoint: Any = None,
     calibration: str = "analytic",
-    draws: int = 1_000_000,
+    adapt: bool | Adaptation = False,
+    draws: int | None = None,
     confidence: float = 0.9999,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Audit:
     """An empirical lower bound on what `private_mean` of n records in the ball leaks, on worst-case neighbours.
 
-    Simulates `draws` releases of each neighbour (see `simulate`); `progress` is told how many are new, 2 draws in
-    all. A quarter of them choose the data sets and the test. Needs no data.
+    Simulates `draws` releases of each neighbour (see `simulate`; by default 10^6, or 10^4 with `adapt`, which makes
+    them one by one); `progress` is told how many are new, 2 draws in all. A quarter of them choose the data sets and
+    the test. Needs no data.
+    """
+    count = default_draws(adapt) if draws is None else draws
+    ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
+    rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)
+    pairs, facts = worst_neighbours(ball, n), _facts(ball, n, guarantee, adapt, **ask)
+    if adapt is not False:
+        pairs |= fooling_neighbours(ball, n, spare_outliers(ball, n, guarantee))
+    chosen = {"mechanism": facts["mechanism"]}
+    known: dict[str, Any] = ask | chosen | {"ball": ball, "guarantee": guarantee, "adapt": adapt}
+
+    def draw(X: Array, size: int, seed: int) -> Array:
+        return coordinates(simulate(X, size=size, seed=seed, **known), ball)
+
+    options: dict[str, Any] = {"draws": count, "confidence": confidence, "seed": seed, "progress": progress}
+    return replace(audit_neighbours(pairs, draw, guarantee, **options), **facts)
+
+
+def default_draws(adapt: bool | Adaptation) -> int:
+    """How many releases of each neighbour `audit` simulates if it is not told."""
+    return 1_000_000 if adapt is False else 10_000
+
+
+def _facts(ball: Ball, n: int, guarantee: Guarantee, adapt: bool | Adaptation, **ask: Any) -> dict[str, Any]:
+    """What is known of the mechanism beforehand; scale and sensitivity of an adaptive release are not."""
+    if adapt is not False:
+        return {"mechanism": ask["mechanism"], "adapt": True}
+    request = request_for(ball, n, guarantee, ask["calibration"], ask["footpoint"], ask["statistic"])
+    best = request.choose(ask["mechanism"])
+    return {"mechanism": best.mechanism, "scale": best.scale, "sensitivity": best.sensitivity}
+
+
+def spare_outliers(ball: Ball, n: int, guarantee: Guarantee) -> int:
+    """About how many outliers move the mean by as much as the noise does: as many are left outside for nothing."""
+    error = plan(ball, n, guarantee, statistic="tangent-mean")[0].expected_error
+    return max(1, min(round(n * error / ball.radius), (n - 1) // 2))
+
+
+def audit_neighbours(
+    pairs: dict[str, Pair],
+    draw: Draw,
+    guarantee: Guarantee,
+    *,
+    draws: int,
+    confidence: float = 0.9999,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Audit:
+    """Audit any way to make releases, on given pairs of neighbouring data sets.
+
+    `draw(X, size=..., seed=...)` gives that many independent releases, by finite coordinates (size, d) of whatever
+    kind. A quarter of the draws choose the pair and the test: pilots of each pair, which are not counted.
     """
     count, error = whole_number(draws, "draws", LEAST_DRAWS), _error(confidence)
+    width = max(math.prod(first.shape[1:]) for first, _ in pairs.values())
     seeds = np.random.default_rng(whole_number(seed, "seed", 0))
-    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
-    request = request_for(ball, whole_number(n, "n", 1), guarantee, calibration, footpoint, statistic)
-    plan = request.choose(mechanism)
-    ask = {"mechanism": plan.mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
-    source = _Source(partial(simulate, ball=ball, guarantee=guarantee, **ask), ball, seeds, progress)
-    pairs = worst_neighbours(ball, n)
-    each = min(count // CHOOSING // len(pairs), PILOT // ball.space.dim)
-    attacks = {name: _attack(source.pilots(pair, each), guarantee, error) for name, pair in pairs.items()}
+    source = _Source(draw, max(1, BLOCK // width), seeds, progress)
+    each = min(count // CHOOSING // len(pairs), PILOT // width)
+    attacks = {name: _attack(source.pilots(pair, each), guarantee) for name, pair in pairs.items()}
     name = max(attacks, key=lambda name: attacks[name].promise)
     total = count - each * len(pairs)
     hits = source.hits(pairs[name], attacks[name], total)
     audited = _conclude(attacks[name], hits, np.array([total, total]), guarantee, error, count)
-    facts: dict[str, Any] = {"mechanism": plan.mechanism, "scale": plan.scale, "sensitivity": plan.sensitivity}
-    return replace(audited, neighbours=name, **facts)
+    return replace(audited, neighbours=name)
+
+
+def coordinates(points: Any, ball: Ball) -> Array:
+    """Of released points at the ball's centre; one that has none counts as the centre, as an adversary may choose."""
+    with np.errstate(all="ignore"):
+        coords = ball.space._log(ball.space._read(points, "points"), ball._inner_center)
+    return np.where(np.isfinite(coords).all(axis=1, keepdims=True), coords, 0.0)
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Simulated releases, block by block, as coordinates at the ball's centre."""
+    """Releases, block by block."""
 
-    simulate: Callable[..., Array]
-    ball: Ball
+    draw: Draw
+    block: int
     seeds: np.random.Generator
     progress: Callable[[int], None] | None
 
@@ -379,14 +460,10 @@ class _Source:
         return np.array([sum(attack.hits(block) for block in self.blocks(X, size)) for X in pair])
 
     def blocks(self, X: Array, size: int) -> Iterator[Array]:
-        """`size` draws; what has no coordinates counts as the centre, as an adversary may choose."""
-        most = max(1, BLOCK // math.prod(self.ball.space.point_shape))
-        for start in range(0, size, most):
-            new = min(most, size - start)
-            drawn = np.asarray(self.simulate(X, size=new, seed=int(self.seeds.integers(2**62))))
-            with np.errstate(all="ignore"):
-                coords = self.ball.space._log(self.ball.space._read(drawn, "draws"), self.ball._inner_center)
-            yield np.where(np.isfinite(coords).all(axis=1, keepdims=True), coords, 0.0)
+        """`size` draws."""
+        for start in range(0, size, self.block):
+            new = min(self.block, size - start)
+            yield self.draw(X, size=new, seed=int(self.seeds.integers(2**62)))
             if self.progress:
                 self.progress(new)
 

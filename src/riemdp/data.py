@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import glob
+import logging
 import math
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +29,10 @@ Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
 TABLES = (".csv", ".parquet")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
+CODECS = ("PNG", "JPEG", "BMP", "TIFF")  # whatever a picture's name says, no others: some of them run programs
+# No file of records expands more than this, or is refused below that size: headers are claims, not facts.
+LARGEST_EXPANSION, SMALL = 1000, 2**30
+MOST_CHUNKS = 1000  # of a .zarr array for each of its files: others are not there and count as its fill value
 
 
 @dataclass(frozen=True, repr=False)
@@ -190,7 +196,28 @@ def _npz(path: Path, key: str = "") -> Any:
         chosen = names[0] if len(names) == 1 and not key else key
         if chosen not in names:
             raise InputError(f"'{path}' holds {', '.join(names) or 'no array'}: name one, as {path.name}:NAME.")
+        _require_plausible(path, _claimed(archive.zip, chosen))
         return archive[chosen]
+
+
+def _claimed(archive: zipfile.ZipFile, name: str) -> int:
+    """Bytes that reading this array of an .npz file would allocate."""
+    member = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others unpack without any limit
+        raise zipfile.BadZipFile
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)  # type: ignore[no-untyped-call]
+    return max(member.file_size, int(math.prod(shape) * dtype.itemsize))
+
+
+def _require_plausible(path: Path, claimed: int) -> int:
+    """Refuse, before anything is allocated, a header that claims far more than so few bytes hold; number of files."""
+    sizes = [file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
+    if claimed > max(SMALL, LARGEST_EXPANSION * sum(sizes)):
+        raise InputError(f"'{path}' claims {claimed:,} bytes of numbers but has {sum(sizes):,}: save it again.")
+    return len(sizes)
 
 
 def _csv(path: Path) -> Array:
@@ -233,6 +260,7 @@ def _parquet(path: Path) -> Array:
     with _reading(path, "save a table with one row of numbers per record"):
         from pyarrow import parquet
 
+        _require_plausible(path, 8 * _cells(parquet.read_metadata(path)))
         table = parquet.read_table(path)
         names = [name for name in table.column_names if not name.startswith("__index_level_")]
         columns = [column.to_numpy() for column in table.select(names).itercolumns()]
@@ -240,11 +268,28 @@ def _parquet(path: Path) -> Array:
         return np.concatenate(wide, axis=1, dtype=np.float64)
 
 
+def _cells(metadata: Any) -> int:
+    """Numbers that a .parquet file claims to hold."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    return sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+
+
 def _zarr(path: Path) -> Any:
     with _reading(path, "save one array of numbers, with zarr.save"):
         import zarr
 
-        return np.asarray(zarr.open_array(str(path), mode="r")[...])
+        array = zarr.open_array(str(path), mode="r")
+        _check_zarr(array, path)
+        return np.asarray(array[...])
+
+
+def _check_zarr(array: Any, path: Path) -> None:
+    """Nothing is unpickled, and nothing is allocated for chunks that are only claimed."""
+    layers = (array.filters, getattr(array, "compressors", None) or array.compressor)
+    if array.dtype.kind not in "fiuc" or "pickle" in repr(layers).lower():
+        raise InputError(f"'{path}' does not hold an array of plain numbers: save one of floats.")
+    if array.nchunks > MOST_CHUNKS * _require_plausible(path, array.nbytes):
+        raise InputError(f"'{path}' lacks most of its {array.nchunks:,} chunks: save it again.")
 
 
 def _picture(path: Path) -> Array:
@@ -252,7 +297,8 @@ def _picture(path: Path) -> Array:
     with _reading(path, "pass a whole picture"):
         from PIL import Image
 
-        with Image.open(path) as image:
+        logging.getLogger("PIL").addHandler(logging.NullHandler())  # what it has to say is said below
+        with Image.open(path, formats=CODECS) as image:
             if image.mode.startswith("I"):
                 return (np.asarray(image) >> 8).astype(np.uint8)
             return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))

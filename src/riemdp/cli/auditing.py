@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from riemdp.audit import Audit
 
 CONTRADICTED = 1
+DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 10,000 with --adapt."
 
 
 def audit(
@@ -26,12 +27,13 @@ def audit(
     curvature: o.CurvatureOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
+    adapt: o.AdaptOption = False,
     epsilon: o.EpsilonOption = None,
     delta: o.DeltaOption = None,
     mu: o.MuOption = None,
     rho: o.RhoOption = None,
     alpha: o.AlphaOption = None,
-    draws: Annotated[int, typer.Option(help="Simulated releases of each of two neighbours.", max=10**10)] = 1_000_000,
+    draws: Annotated[int | None, typer.Option(help=DRAWS, max=10**10)] = None,
     confidence: Annotated[float, typer.Option(help="Probability that the bounds are right.")] = 0.9999,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
     as_json: o.JsonOption = False,
@@ -42,13 +44,15 @@ def audit(
     riemdp audit --space sphere --size 2 --radius 0.5 --records 100 --epsilon 1
     """
     from riemdp.audit import audit as run
+    from riemdp.audit import default_draws
 
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center, radius)
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
-    ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "confidence": confidence, "seed": seed}
-    with progress_bar("drawing", 2 * draws) as progress:
-        found = run(ball, records, guarantee, draws=draws, progress=progress, **ask)
+    ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "adapt": adapt}
+    count = default_draws(adapt) if draws is None else draws
+    with progress_bar("drawing", 2 * count) as progress:
+        found = run(ball, records, guarantee, draws=count, confidence=confidence, seed=seed, progress=progress, **ask)
     typer.echo(json.dumps(found.to_dict())) if as_json else show(facts(_rows(found)))
     if not found.holds:
         raise typer.Exit(CONTRADICTED)
@@ -58,8 +62,9 @@ def _rows(found: Audit) -> dict[str, str]:
     bounds = [f"{name} >= {bound:.4g}" for name, bound in found.lower.items()]
     if "epsilon" not in found.lower or "alpha" in found.claimed.parameters:
         bounds.append(f"epsilon >= {found.epsilon_lower:.4g} of pure differential privacy")
+    noise = "adaptive" if found.adapt else f"scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}"
     return {
-        "mechanism": f"{found.mechanism}, scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}",
+        "mechanism": f"{found.mechanism}, {noise}",
         "claimed": str(found.claimed),
         "found": ", ".join(bounds),
         "confidence": f"{found.confidence:.12g}, {found.draws:,} draws of each neighbour ({found.neighbours})",

@@ -33,7 +33,7 @@ DEPTH = 30.0
 # Coordinates of logarithms, and candidates, handled at a time.
 NUMBERS, LARGEST_BATCH = 2**20, 2**15
 # What `expected_trials` supposes and tries.
-PILOT_PAIRS, PILOT_CANDIDATES = 32, 1024
+PILOT_PAIRS, PILOT_CANDIDATES, PILOT_NUMBERS = 32, 1024, 2**20
 TINY = float(np.finfo(float).tiny)
 
 
@@ -367,4 +367,5 @@ def _pilot(space: Space, pairs: int, radius: float, scale: float) -> float:
     direction *= radius / norm(direction)[:, None]
     points = space._exp(np.concatenate([direction, -direction]), origin)
     ball = radius if space.curvature_bounds[1] > 0 else math.inf
-    return KNG(space, points, origin, scale, ball).trials(PILOT_CANDIDATES, rng)
+    candidates = max(64, min(PILOT_CANDIDATES, PILOT_NUMBERS // space.dim))
+    return KNG(space, points, origin, scale, ball).trials(candidates, rng)

@@ -25,7 +25,7 @@ def space_to_dict(space: Space) -> dict[str, Any]:
 def space_from_dict(data: Any) -> Space:
     """The space that `space_to_dict` described; anything else is an InputError."""
     names = {kind.__name__: kind for kind in _SPACES}
-    if not isinstance(data, dict) or data.get("type") not in names:
+    if not isinstance(data, dict) or str(data.get("type")) not in names:
         raise InputError(f"data = {data!r} describe no space: pass what space_to_dict() made.")
     arguments = {name: value for name, value in data.items() if name != "type"}
     if data["type"] == "Product" and isinstance(arguments.get("factors"), list) and len(arguments) == 1:

@@ -447,6 +447,10 @@ def finite_number(value: Any, name: str) -> float:
     """`value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name} = {value!r}: pass a real number.")
-    if not np.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond every float
+        number = math.inf
+    if not math.isfinite(number):
         raise InputError(f"{name} = {value!r}: pass a finite number.")
-    return float(value)
+    return number

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.calibration import laplace_scale
+from riemdp.privacy.calibration import gaussian_scale, laplace_scale
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Drawn
 
 Array = NDArray[Any]
+LEAST_NOISE, MOST_NOISE = 1e-50, 1e20  # scales, in units of the sensitivity
 
 
 class Mechanism(Protocol):
@@ -65,7 +66,21 @@ def pure_scale(name: str, guarantee: Guarantee, sensitivity: float, method: str)
     """The scale of a law that is (sensitivity/scale)-DP."""
     if method != "analytic":
         raise MechanismError(f"calibration = {method!r} belongs to Gaussian noise: leave it out for {name}.")
-    return laplace_scale(guarantee, sensitivity)
+    return _sensible(laplace_scale(guarantee, sensitivity), guarantee, sensitivity)
+
+
+def normal_scale(guarantee: Guarantee, sensitivity: float, method: str) -> float:
+    """The scale of Gaussian noise."""
+    return _sensible(gaussian_scale(guarantee, sensitivity, method), guarantee, sensitivity)
+
+
+def _sensible(scale: float, guarantee: Guarantee, sensitivity: float) -> float:
+    """The scale, unless its powers would leave float64, which no guarantee that is worth anything asks for."""
+    if not LEAST_NOISE * sensitivity < scale:
+        raise MechanismError(f"{guarantee!r} promises nothing, for hardly any noise gives it: ask for less.")
+    if not scale < MOST_NOISE * sensitivity:
+        raise MechanismError(f"{guarantee!r} leaves nothing but noise: ask for more.")
+    return scale
 
 
 def root_mean_square(space: Space, points: Array, center: Array) -> float:

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from riemdp.kernels.spectral import eigh, rebuild
 from riemdp.manifolds import Space, Sphere
 from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
-from riemdp.mechanisms.base import pure_scale, root_mean_square
+from riemdp.mechanisms.base import normal_scale, pure_scale, root_mean_square
 from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.calibration import gaussian_scale
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
 from riemdp.privacy.release import Drawn
@@ -148,5 +147,5 @@ def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) 
 EXTRINSIC_LAPLACE = Extrinsic(
     "extrinsic-laplace", partial(pure_scale, "extrinsic-laplace"), add_laplace, isotropic_laplace
 )
-EXTRINSIC_GAUSSIAN = Extrinsic("extrinsic-gaussian", gaussian_scale, add_gaussian, isotropic_gaussian)
+EXTRINSIC_GAUSSIAN = Extrinsic("extrinsic-gaussian", normal_scale, add_gaussian, isotropic_gaussian)
 POINTWISE_LAPLACE = Pointwise()

@@ -19,16 +19,17 @@ from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, me
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
 from riemdp.mechanisms.base import pure_scale
-from riemdp.mechanisms.riemannian import from_origin
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
-from riemdp.privacy.release import Drawn
+from riemdp.privacy.noise import grid_step
+from riemdp.privacy.release import Drawn, carry
 from riemdp.randomness import SystemSource
 
 Array = NDArray[Any]
 
 MOST_TRIALS = 1e6
-IDEALIZED = "idealized numerics: the draw is exact rejection, but computed and published in float64"
+MOST_LOSS = 1e3  # the tolerance of the mean is 1e-3 of its sensitivity, as a rule: beyond, rejection starves on it
+IDEALIZED = "idealized numerics: the draw is exact rejection, but computed in float64"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class KNormGradient:
 
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Exists where the Riemannian Laplace law does; refused where rejection would take too long."""
+        if not 2 * sensitivity <= MOST_LOSS * scale:
+            raise MechanismError(
+                f"scale = {scale:.4g}: with so little noise (epsilon above {MOST_LOSS:.0g}) a draw may take for ever, "
+                "since the mean is known to a tolerance only: use mechanism='wrapped-laplace'."
+            )
         limit = laplace_limit(ball.space)
         if not (is_truncated(ball.space) or scale < limit):
             raise MechanismError(
@@ -71,13 +77,13 @@ class KNormGradient:
     def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
         """One draw from the operating system's bits."""
         point = _law(value, scale, ball).sample(1, SystemSource())
-        return Drawn(from_origin(point, ball)[0], None)
+        return Drawn(_without_last_bits(point, scale, ball)[0], None)
 
     def simulate(
         self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
     ) -> Array:
         """The same with seeded numbers."""
-        return from_origin(_law(value, scale, ball).sample(size, rng), ball)
+        return _without_last_bits(_law(value, scale, ball).sample(size, rng), scale, ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """That of records which all lie at the ball's centre, where ‖grad F(x)‖ = rho."""
@@ -89,6 +95,19 @@ class KNormGradient:
 def is_truncated(space: Space) -> bool:
     """Whether the law lives on the ball only: the gradient's sensitivity is bounded nowhere else."""
     return space.curvature_bounds[1] > 0
+
+
+def _without_last_bits(points: Array, scale: float, ball: Ball) -> Array:
+    """Points around the origin, moved to the ball's centre, their coordinates rounded to a public grid.
+
+    The last bits of what float64 computes tell the records apart (docs/audits.md). Rounding is post-processing; that
+    it hides all that float64 gives away is not proved.
+    """
+    step, space = grid_step(scale), ball.space
+    with np.errstate(all="ignore"):
+        coords = space._log(points, space._read(space.origin, "origin"))
+        coords = step * np.floor(coords / step + 0.5)
+    return carry(coords, np.zeros(space.dim), ball)
 
 
 def _law(field: Field, scale: float, ball: Ball) -> KNG:

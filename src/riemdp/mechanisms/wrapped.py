@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.manifolds import Space
-from riemdp.mechanisms.base import pure_scale, root_mean_square
+from riemdp.manifolds import Product, Space
+from riemdp.manifolds.scalars import norm
+from riemdp.mechanisms.base import normal_scale, pure_scale
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.calibration import gaussian_scale
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
 from riemdp.privacy.release import Drawn, carry
@@ -73,8 +73,18 @@ def _expected_error(mechanism: Wrapped, scale: float, space: Space) -> float:
         return scale * math.sqrt(mechanism.mean_square(space.dim))
     size = max(256, min(4096, 2**20 // space.dim))
     noise = scale * mechanism.noise(np.random.default_rng(0), size, space.dim)
+    return math.sqrt(float(np.mean(_lengths(noise, space) ** 2)))
+
+
+def _lengths(noise: Array, space: Space) -> Array:
+    """rho(exp_p(v), p): |v| where no geodesic comes back, and there exp may be beyond float64."""
+    if isinstance(space, Product):
+        parts = zip(space._split_coords(noise), space.factors, strict=True)
+        return norm(np.stack([_lengths(part, factor) for part, factor in parts], axis=-1))
+    if space.injectivity_radius == math.inf:
+        return norm(noise)
     origin = space._read(space.origin, "origin")
-    return root_mean_square(space, space._exp(noise, origin), origin)
+    return space._dist(origin, space._exp(noise, origin))
 
 
 def isotropic_laplace(rng: np.random.Generator, size: int, dim: int) -> Array:
@@ -100,7 +110,7 @@ WRAPPED_LAPLACE = Wrapped(
 
 WRAPPED_GAUSSIAN = Wrapped(
     name="wrapped-gaussian",
-    calibrate=gaussian_scale,
+    calibrate=normal_scale,
     add_noise=add_gaussian,
     noise=isotropic_gaussian,
     mean_square=float,

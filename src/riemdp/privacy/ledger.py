@@ -32,7 +32,6 @@ _SCHEMA = [  # Entry 0 is the budget; the digest of an entry covers it and all e
     " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
     f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
 ]
-_parsed = lru_cache(maxsize=4096)(lambda text: Guarantee.from_dict(json.loads(text)))
 # Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
 # file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
 # bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
@@ -185,6 +184,7 @@ class Ledger:
         _require(schema == _SCHEMA, f"{name} is not one that this version of riemdp wrote; give another.")
         rows = db.execute("SELECT * FROM entry ORDER BY id").fetchall()
         intact = [*accumulate(rows, _digest, initial="")] == ["", *(row[-1] for row in rows)] != [""]
+        intact = intact and all(isinstance(cell, str) for row in rows for cell in row[1:])
         intact = intact and db.execute("PRAGMA quick_check").fetchone() == ("ok",)
         _require(intact, f"{name} is damaged; restore a copy and count whatever that lacks as spent.")
         entries = [Entry(i, t, _parsed(g), d, s, v) for i, t, g, d, s, v, _ in rows]
@@ -196,6 +196,14 @@ class Ledger:
 def _require(truth: bool, message: str) -> None:
     if not truth:
         raise InputError(message)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Guarantee:
+    try:
+        return Guarantee.from_dict(json.loads(text))
+    except (ValueError, RecursionError):  # the digests are right, yet no riemdp wrote this
+        raise InputError("the ledger has an entry that is no guarantee; give another.") from None
 
 
 def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> int:

@@ -216,16 +216,17 @@ def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
     """Points with these coordinates at the footpoint, by exp: there, around the origin, then at the centre."""
     space = ball.space
     if footpoint.any():
-        points = _held(lambda v: space._exp(v, ball.at_origin(footpoint)), coords, space)
+        points = _held(coords, ball.at_origin(footpoint), space)
         coords = space._log(points, space._read(space.origin, "origin"))
-    return _held(lambda v: space._exp(v, ball._inner_center), coords, space)
+    return _held(coords, ball._inner_center, space)
 
 
-def _held(exp: Callable[[Array], Array], coords: Array, space: Space) -> Array:
-    """exp of these coordinates, halved where float64 cannot hold the point: post-processing."""
+def _held(coords: Array, base: Array, space: Space) -> Array:
+    """exp of these coordinates, halved where float64 cannot hold the point, at last the base: post-processing."""
     with np.errstate(all="ignore"):
-        points = exp(coords)
+        points = space._exp(coords, base)
         while (lost := ~space.contains(points) & coords.any(axis=1)).any():
             coords = np.where(lost[:, None], coords / 2, coords)
-            points[lost] = exp(coords[lost])
+            points[lost] = space._exp(coords[lost], base)
+        points[~space.contains(points)] = base  # at the far end of float64 not even exp(0) is the base
     return points
