@@ -49,8 +49,10 @@ def compute(quick: bool, track: Track) -> Results:
     return results
 
 
-def draw(results: Results) -> Picture:
+def draw(results: Results) -> Picture | None:
     """A panel per data set; bands of two standard errors."""
+    if not any(title in results for title in SETS):
+        return None
     picture, axes = panels(1, len(SETS), 3.0, 3.2)
     for ax, title in zip(axes.flat, SETS, strict=True):
         if title not in results:
