@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-compile
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench lint docs clean
+.PHONY: help demo test bench audit lint docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -19,6 +19,7 @@ help:
 	@echo "make demo   private means of real data: a table, a picture and a report in demo/"
 	@echo "make test   the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make bench  speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make audit  claims against what can be measured, of everything that is offered (about 6 hours; ARGS=--quick: a minute)"
 	@echo "make docs   the documentation, as pages in site/"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make clean  remove what the others made"
@@ -35,6 +36,11 @@ bench: .venv/test.done
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/release.py
 
+audit: .venv/runtime.done
+	$(BIN)/python audits/planted.py
+	$(BIN)/python audits/product.py $(ARGS)
+	$(BIN)/python audits/timing.py $(ARGS)
+
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -44,7 +50,7 @@ lint: .venv/lint.done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv build demo site benchmarks/results
+	rm -rf .venv build demo site benchmarks/results audits/results
 
 .venv/pip.done:
 	@echo "Making .venv"
