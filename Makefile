@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-compile
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench figures lint docs clean
+.PHONY: help demo test bench figures audit lint docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -20,6 +20,7 @@ help:
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
+	@echo "make audit   claims against what can be measured, of everything on offer (about 6 hours; ARGS=--quick: a minute)"
 	@echo "make docs    the documentation, as pages in site/"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make clean   remove what the others made"
@@ -39,6 +40,11 @@ bench: .venv/test.done
 figures: .venv/runtime.done
 	$(BIN)/python experiments/figures.py $(FIG) $(if $(QUICK),--quick)
 
+audit: .venv/runtime.done
+	$(BIN)/python audits/planted.py
+	$(BIN)/python audits/product.py $(ARGS)
+	$(BIN)/python audits/timing.py $(ARGS)
+
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -48,7 +54,7 @@ lint: .venv/lint.done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv build demo site figures benchmarks/results
+	rm -rf .venv build demo site figures benchmarks/results audits/results
 
 .venv/pip.done:
 	@echo "Making .venv"

@@ -114,6 +114,15 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in headings(target), link
 
 
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
+def test_links_of_the_pages_outside_the_site_lead_somewhere(page):
+    links = [link.partition("#") for link in LINK.findall((ROOT / page).read_text()) if not link.startswith("https://")]
+    assert len(links) > 5
+    for path, _, anchor in links:
+        assert (ROOT / path).exists(), path
+        assert not anchor or anchor in headings(ROOT / path), f"{path}#{anchor}"
+
+
 def test_every_page_is_in_the_navigation():
     listed = re.findall(r": (\S+\.md)$|: (\S+)/\*$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     pages, folders = ({entry[i] for entry in listed if entry[i]} for i in (0, 1))

@@ -1,0 +1,131 @@
+"""Bugs that the audit must catch, as ways to make releases: none of them is in the product.
+
+Each takes the case that it spoils and gives points as `product.released` does. `python audits/planted.py`
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+
+import riemdp as rd
+import riemdp.randomness
+from product import CONFIDENCE, Array, Budget, Case, Points, Row, drawn, examine, released, show
+from riemdp.mechanisms import by_name
+
+
+def half_noise(case: Case) -> Points:
+    """Half of the calibrated scale."""
+    plan = case.query.plan(case.ball, case.claimed)
+    return drawn(case.query, replace(plan, scale=plan.scale / 2), case.ball)
+
+
+def wrong_adjacency(case: Case) -> Points:
+    """Calibrated for adding or removing a record, r/n, while neighbours replace one, 2r/n."""
+    plan = case.query.plan(case.ball, case.claimed)
+    scale = by_name(plan.mechanism).calibrate(case.claimed, plan.sensitivity / 2, "analytic")
+    return drawn(case.query, replace(plan, scale=scale), case.ball)
+
+
+def radius_from_data(case: Case) -> Points:
+    """The ball is as large as the records need: its radius, and with it the noise, depends on one of them."""
+
+    def points(X: Array, size: int) -> Array:
+        radius = float(np.max(case.ball.space.dist(case.ball.center, X)))
+        ball = rd.Ball(case.ball.space, case.ball.center, max(radius, 1e-6))
+        return drawn(case.query, case.query.plan(ball, case.claimed), ball)(X, size)
+
+    return points
+
+
+def float_noise(case: Case) -> Points:
+    """Laplace noise of the right scale, drawn and added in float64 (Mironov 2012); in one dimension."""
+    scale, rng = case.query.plan(case.ball, case.claimed).scale, np.random.default_rng(0)
+    return lambda X, size: X.mean(axis=0) + rng.laplace(0.0, scale, (size, 1))
+
+
+PERIOD = 64
+
+
+def reused_seed(case: Case) -> Points:
+    """A generator with a fixed seed in place of the operating system, started again every PERIOD releases."""
+    draw = released(case)
+
+    def points(X: Array, size: int) -> Array:
+        batches = [min(PERIOD, size - start) for start in range(0, size, PERIOD)]
+        return np.concatenate([_started_again(draw, X, batch) for batch in batches])
+
+    return points
+
+
+def _started_again(draw: Points, X: Array, size: int) -> Array:
+    with system_randomness(seed=7):
+        return draw(X, size)
+
+
+@contextmanager
+def system_randomness(seed: int) -> Iterator[None]:
+    """Numbers of a seeded generator where a release asks the operating system."""
+    generator, module, names = random.Random(seed), riemdp.randomness, ("secrets", "os")
+    before = {name: getattr(module, name) for name in names}
+    vars(module).update(
+        secrets=SimpleNamespace(randbits=generator.getrandbits), os=SimpleNamespace(urandom=generator.randbytes)
+    )
+    try:
+        yield
+    finally:
+        vars(module).update(before)
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One of them, and where it is planted."""
+
+    case: Case
+    plant: Callable[[Case], Points]
+    caught_by: str  # the test that must see it: "release", "bits" or "repeats"
+    draws: int = 1000
+
+    def examine(self, confidence: float) -> Row:
+        """As the product is examined; by numbers of draws that do not depend on their speed."""
+        return examine(self.case, Budget(20_000, self.draws, math.inf, confidence), self.plant(self.case))
+
+
+BUGS: dict[str, Bug] = {
+    "half noise": Bug(Case("SPD(2), affine-invariant", "wrapped-gaussian", rd.GDP(1.0)), half_noise, "release"),
+    "wrong adjacency": Bug(Case("sphere", "wrapped-gaussian", rd.GDP(1.0)), wrong_adjacency, "release"),
+    "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
+    "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 20_000),
+    "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
+}
+
+
+def verdicts(row: Row) -> dict[str, bool]:
+    """Which tests of a row are passed."""
+    again = row.repeats <= row.repeats_allowed
+    return {"float64": row.float64.holds, "release": row.release.holds, "bits": row.bits.holds, "repeats": again}
+
+
+def main() -> None:
+    """A line for each bug; exit code 1 if one is not caught."""
+    print("| bug | space | mechanism | claimed | release | last bits | repeats | caught by |\n|" + "---|" * 8)
+    missed = 0
+    for name, bug in BUGS.items():
+        row = bug.examine(CONFIDENCE)
+        caught = [test for test, holds in verdicts(row).items() if not holds]
+        missed += bug.caught_by not in caught
+        cells = [row.space, row.mechanism, show(bug.case.claimed.parameters, "{} {:g}")]
+        cells += [show(test.bounds, "{} ≥ {:.3g}") for test in (row.release, row.bits)]
+        print(f"| {' | '.join([name, *cells, str(row.repeats), ', '.join(caught) or 'nothing'])} |", flush=True)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,429 @@
+"""The audit of the whole product: what is claimed against what an adversary can prove. `python audits/product.py`.
+
+Every mechanism on every space for every kind of guarantee, and adaptive releases, three times each:
+
+float64     what `rd.simulate` draws, on the worst of several pairs of neighbouring data sets, one of them searched for;
+release     what `rd.private_mean` draws, from the operating system's bits: the mechanism's own `draw` around the
+            private value; of adaptive releases all that is published, every stage's centre and radius included. On
+            the pair that was worst in float64, and on one where a single record leaves all others;
+last bits   the same releases by the lowest binary digit of each of their numbers, which gives away noise that was added
+            in float64; and how often an output comes twice, which gives away noise that was used twice.
+
+All lower bounds of one run are right together with probability CONFIDENCE (Bonferroni). How many draws there are is
+decided by their speed alone, before they are looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import riemdp as rd
+from riemdp.audit import (
+    Audit,
+    Pair,
+    audit_draws,
+    audit_neighbours,
+    coordinates,
+    fooling_neighbours,
+    spare_outliers,
+    worst_neighbours,
+)
+from riemdp.manifolds import Space
+from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.release import Plan
+from riemdp.randomness import SystemSource
+from riemdp.statistics.mean import Query
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Points = Callable[[Array, int], Array]  # (records, size) -> released points
+
+RESULTS = Path(__file__).parent / "results"
+CONFIDENCE = 0.999
+N, N_ADAPTIVE = 20, 500
+TESTS = 3  # of each row
+LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour; of the last bits, half as many
+SEARCH_STEPS = 100
+SPACES: dict[str, Space] = {
+    "line": rd.Euclidean(1),
+    "SPD(2), log-Euclidean": rd.SPDLogEuclidean(2),
+    "SPD(2), affine-invariant": rd.SPDAffine(2),
+    "circle": rd.Sphere(1),
+    "sphere": rd.Sphere(2),
+    "hyperbolic plane": rd.Hyperbolic(2),
+    "shapes of 4 landmarks": rd.KendallShapes(4),
+    "line x sphere": rd.Product(rd.Euclidean(1), rd.Sphere(2)),
+}
+ADAPTIVE_WITH_ALL_CLAIMS = ("line",)  # adaptive releases are slow
+CLAIMS: tuple[Guarantee, ...] = (
+    rd.PureDP(1.0),
+    rd.ApproxDP(1.0, 0.01),
+    rd.GDP(1.0),
+    rd.RDP(2.0, 1.0),
+    rd.ZCDP(0.5),
+)
+
+
+# --- what is audited ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to release a mean, and what it claims."""
+
+    place: str
+    mechanism: str
+    claimed: Guarantee
+    adapt: bool = False
+    statistic: str = "frechet-mean"
+    footpoint: bool = False  # half-way to the rim instead of the centre
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return N_ADAPTIVE if self.adapt else N
+
+    @property
+    def ball(self) -> rd.Ball:
+        """Half as large as it may be, and no larger than 1/2."""
+        return ball_of(self.place)
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
+        return ", ".join([self.mechanism, *extras, *["adaptive"] * self.adapt])
+
+    @property
+    def query(self) -> Query:
+        """As `private_mean` asks it."""
+        return Query(self.n, self.mechanism, "analytic", self._foot, self.statistic)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of `private_mean` and `simulate`."""
+        ask = {"mechanism": self.mechanism, "statistic": self.statistic, "footpoint": self._foot, "adapt": self.adapt}
+        return {"ball": self.ball, "guarantee": self.claimed, **ask}
+
+    @property
+    def _foot(self) -> Any:
+        if not self.footpoint:
+            return None
+        half = self.ball.radius / 2 * np.eye(self.ball.space.dim)[:1]
+        return self.ball.space._write(self.ball.space._exp(half, self.ball._inner_center), self.ball.center)[0]
+
+    @property
+    def exists(self) -> bool:
+        """Whether the mechanism gives the guarantee on the space."""
+        try:
+            rd.statistics.mean.rehearse(n=self.n, **self.options)
+        except rd.MechanismError:
+            return False
+        return True
+
+
+@lru_cache
+def ball_of(place: str) -> rd.Ball:
+    """One for each space."""
+    space = SPACES[place]
+    return rd.Ball(space, space.origin, 0.5 * min(space.uniqueness_radius, 1.0))
+
+
+def all_cases() -> list[Case]:
+    """Everything that is offered; what takes longest comes last."""
+    everything: list[Case] = []
+    for place, space in SPACES.items():
+        cases = [Case(place, name, claim) for name in MECHANISMS for claim in CLAIMS]
+        if not space.is_flat:
+            cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic="tangent-mean"))
+            cases.append(Case(place, "wrapped-laplace", rd.PureDP(1.0), footpoint=True))
+        claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
+        cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
+        everything += [case for case in cases if case.exists]
+    return sorted(everything, key=lambda case: case.adapt)
+
+
+def quick_cases() -> list[Case]:
+    """Each mechanism and each kind of guarantee at least once."""
+    return [
+        Case("line", "wrapped-laplace", rd.PureDP(1.0)),
+        Case("sphere", "wrapped-gaussian", rd.GDP(1.0)),
+        Case("hyperbolic plane", "riemannian-laplace", rd.RDP(2.0, 1.0)),
+        Case("circle", "kng", rd.PureDP(1.0)),
+        Case("sphere", "extrinsic-laplace", rd.PureDP(1.0)),
+        Case("SPD(2), log-Euclidean", "extrinsic-gaussian", rd.ApproxDP(1.0, 0.01)),
+        Case("line", "wrapped-gaussian", rd.ZCDP(0.5)),
+        Case("shapes of 4 landmarks", "pointwise-laplace", rd.PureDP(1.0)),
+    ]
+
+
+# --- neighbours ----------------------------------------------------------------------------------------------
+
+
+def neighbours(case: Case) -> dict[str, Pair]:
+    """All pairs: the worst ones known, those made to fool, and a searched one."""
+    outliers = spare_outliers(case.ball, case.n, case.claimed)
+    pairs = worst_neighbours(case.ball, case.n) | fooling_neighbours(case.ball, case.n, outliers)
+    return pairs if case.adapt else pairs | {"searched": searched_neighbours(case.place)}
+
+
+@lru_cache
+def searched_neighbours(place: str) -> Pair:
+    """Records on the rim, moved at random as long as the means of the two data sets get farther apart."""
+    ball, rng = ball_of(place), np.random.default_rng(0)
+    best = _to_rim(rng.standard_normal((N + 1, ball.space.dim)), ball)
+    farthest = _distance(best, ball)
+    for step in range(SEARCH_STEPS):
+        moves = rng.random((N + 1, 1)) < 0.3
+        tried = _to_rim(best + moves * rng.standard_normal(best.shape) * ball.radius * 0.97**step, ball)
+        if (distance := _distance(tried, ball)) > farthest:
+            best, farthest = tried, distance
+    return _as_pair(best, ball)
+
+
+def _to_rim(coords: Array, ball: rd.Ball) -> Array:
+    return np.asarray(coords * (ball.radius / np.linalg.norm(coords, axis=1, keepdims=True)))
+
+
+def _as_pair(coords: Array, ball: rd.Ball) -> Pair:
+    """All but the last record, with the last one in the place of the last but one."""
+    points = ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center)
+    return points[:-1], np.concatenate([points[:-2], points[-1:]])
+
+
+def _distance(coords: Array, ball: rd.Ball) -> float:
+    first, second = (rd.frechet_mean(X, ball.space).point for X in _as_pair(coords, ball))
+    return float(ball.space.dist(first, second))
+
+
+# --- releases ------------------------------------------------------------------------------------------------
+
+
+def simulated(case: Case) -> Callable[..., Array]:
+    """What `simulate` draws, as coordinates."""
+    return lambda X, *, size, seed: coordinates(rd.simulate(X, size=size, seed=seed, **case.options), case.ball)
+
+
+def released(case: Case) -> Points:
+    """Points as `private_mean` draws them around the private value, which is the same each time."""
+    if case.adapt:
+        return lambda X, size: np.stack([rd.private_mean(X, **case.options).value for _ in range(size)])
+    query, ball = case.query, case.ball
+    return drawn(query, query.plan(ball, case.claimed), ball)
+
+
+def drawn(query: Query, plan: Plan, ball: rd.Ball) -> Points:
+    """Points around the private value by the mechanism's `draw`, according to a plan."""
+    known: dict[bytes, Any] = {}
+
+    def points(X: Array, size: int) -> Array:
+        if (key := X.tobytes()) not in known:
+            known[key] = query.value(plan, Bounded(X, ball))
+        if plan.mechanism == "kng":  # its preparation takes longer than a thousand draws: once for all of them
+            inner = query.simulate(plan, known[key], ball, SystemSource(), size)
+        else:
+            inner = np.stack([query.draw(plan, known[key], ball).point for _ in range(size)])
+        return np.asarray(ball.space._write(inner, ball.center))
+
+    return points
+
+
+def published(case: Case, points: Points) -> Callable[..., Array]:
+    """Coordinates of all that is published."""
+    if case.adapt:
+        return lambda X, *, size, seed: np.stack([transcript(X, case) for _ in range(size)])  # noqa: ARG005
+    return lambda X, *, size, seed: coordinates(points(X, size), case.ball)  # noqa: ARG005
+
+
+def transcript(X: Array, case: Case) -> Array:
+    """The value, and the centre and the radius after each stage, of one adaptive release."""
+    release = rd.private_mean(X, **case.options)
+    places = coordinates(np.stack([release.value, *(stage.center for stage in release.stages)]), case.ball)
+    return np.concatenate([places.ravel(), np.log([stage.radius for stage in release.stages])])
+
+
+# --- the last bits -------------------------------------------------------------------------------------------
+
+
+def last_bits(points: Array) -> Array:
+    """The exponent of the lowest binary digit that is set, of each number: (size, numbers)."""
+    mantissa, exponent = np.frexp(points.reshape(len(points), -1))
+    digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
+    lowest = np.log2(np.maximum(digits & -digits, 1))
+    return np.asarray(np.clip(np.where(digits == 0, 0.0, exponent - 53 + lowest), -120.0, 20.0))
+
+
+def repeats(points: Array) -> int:
+    """How many outputs have come before."""
+    return len(points) - len(np.unique(points.reshape(len(points), -1), axis=0))
+
+
+def repeats_allowed(case: Case, count: int) -> float:
+    """Outputs on a grid of scale/2^20 in d dimensions: two are the same with probability below 2^(-20 d).
+
+    More than 20 times the expected number, or than 20, has probability below 1e-15. Baselines cut their outputs off
+    at the smallest eigenvalue: all those that are cut off are the same.
+    """
+    if case.mechanism in MECHANISMS and by_name(case.mechanism).is_baseline:
+        return math.inf
+    return 20 * max(1.0, count**2 / 2 * 2.0 ** (-20 * case.ball.space.dim))
+
+
+# --- one row -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of one row: draws of each neighbour, and seconds for the releases among them."""
+
+    simulated: int
+    released: int
+    seconds: float
+    confidence: float
+
+    def count(self, case: Case, draw: Callable[[int], Any], most: int, *, is_batched: bool = False) -> int:
+        """As many as there is time for, at the speed of a few."""
+        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (1000 if is_batched else 50, LEAST)
+        draw(1)  # compiles, loads, fills caches
+        start = time.perf_counter()
+        draw(tried)
+        each = (time.perf_counter() - start) / tried
+        return int(min(most, max(least, self.seconds / (2 * each))))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One test of a row."""
+
+    bounds: dict[str, float]
+    draws: int
+    neighbours: str
+    holds: bool
+
+    @classmethod
+    def of(cls, found: Audit, neighbours: str | None = None) -> Measured:
+        """What an audit found."""
+        return cls(found.lower, found.draws, neighbours or str(found.neighbours), found.holds)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Claimed against measured."""
+
+    space: str
+    mechanism: str
+    claimed: dict[str, Any]
+    float64: Measured
+    release: Measured
+    bits: Measured
+    repeats: int
+    repeats_allowed: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing contradicts the claim."""
+        tests = (self.float64, self.release, self.bits)
+        return all(test.holds for test in tests) and self.repeats <= self.repeats_allowed
+
+
+def examine(case: Case, budget: Budget, points: Points | None = None) -> Row:
+    """All tests of one case; `points` instead of the product's own releases, to plant a bug."""
+    points, pairs = points or released(case), neighbours(case)
+    bits, again, allowed = examine_bits(case, budget, points, pairs["outwards"])
+    simulation = _float64(case, budget, pairs)
+    releases = _release(case, budget, {name: pairs[name] for name in (simulation.neighbours, "outwards")}, points)
+    return Row(case.place, case.name, case.claimed.to_dict(), simulation, releases, bits, again, allowed)
+
+
+def _float64(case: Case, budget: Budget, pairs: dict[str, Pair]) -> Measured:
+    draw = simulated(case)
+    first = partial(draw, pairs["outwards"][0], seed=0)
+    count = budget.count(case, lambda size: first(size=size), budget.simulated, is_batched=True)
+    return Measured.of(audit_neighbours(pairs, draw, case.claimed, draws=count, confidence=budget.confidence))
+
+
+def _release(case: Case, budget: Budget, pairs: dict[str, Pair], points: Points) -> Measured:
+    draw = published(case, points)
+    first = partial(draw, pairs["outwards"][0], seed=0)
+    count = budget.count(case, lambda size: first(size=size), budget.released, is_batched=case.mechanism == "kng")
+    return Measured.of(audit_neighbours(pairs, draw, case.claimed, draws=count, confidence=budget.confidence))
+
+
+def examine_bits(case: Case, budget: Budget, points: Points, pair: Pair) -> tuple[Measured, int, float]:
+    """From a mean at the centre to one beside it, where floats with noise in float64 differ the most."""
+    count = budget.count(case, partial(points, pair[0]), budget.released) // 2
+    both = [points(X, count) for X in pair]
+    found = audit_draws(*map(last_bits, both), case.claimed, confidence=budget.confidence)
+    return Measured.of(found, "outwards"), sum(map(repeats, both)), repeats_allowed(case, count)
+
+
+# --- the report ----------------------------------------------------------------------------------------------
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown."""
+    heads = "space | mechanism | claimed | float64 | draws | release | draws | last bits | draws | holds"
+    lines = [f"| {heads} |", "|" + "---|" * len(heads.split("|"))]
+    return "\n".join([*lines, *map(_line, rows)])
+
+
+def _line(row: Row) -> str:
+    cells = [row.space, row.mechanism, show(Guarantee.from_dict(row.claimed).parameters, "{} {:g}")]
+    for test in (row.float64, row.release, row.bits):
+        cells += [show(test.bounds, "{} ≥ {:.3g}"), f"{test.draws:,}"]
+    return "| " + " | ".join([*cells, "yes" if row.holds else "**NO**"]) + " |"
+
+
+def show(numbers: dict[str, float], form: str) -> str:
+    """By name, for people."""
+    return ", ".join(form.format(name, value) for name, value in numbers.items())
+
+
+def write(rows: list[Row], out: Path, confidence: float) -> None:
+    """JSON, and the table beside it."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    data = {"confidence": confidence, "rows": [asdict(row) | {"holds": row.holds} for row in rows]}
+    out.write_text(json.dumps(data, indent=1) + "\n")
+    out.with_suffix(".md").write_text(table(rows) + "\n")
+
+
+def run(cases: list[Case], budget: Callable[[float], Budget], out: Path) -> list[Row]:
+    """All rows, written as they come; the error probability is shared among all tests."""
+    each, rows = budget(1 - (1 - CONFIDENCE) / (TESTS * len(cases))), list[Row]()
+    for i, case in enumerate(cases, 1):
+        rows.append(examine(case, each))
+        write(rows, out, CONFIDENCE)
+        print(f"{i}/{len(cases)} {_line(rows[-1])}", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Exit code 1 if a claim is contradicted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few rows, few draws: about half a minute")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for the draws of each test of each row")
+    parser.add_argument("--simulated", type=int, default=1_000_000, help="most draws in float64 of each neighbour")
+    parser.add_argument("--released", type=int, default=1_000_000, help="most releases of each neighbour")
+    parser.add_argument("--out", type=Path, default=RESULTS / "product.json", help="JSON file to write")
+    options = parser.parse_args()
+    if options.quick:
+        options.seconds, options.simulated, options.released = math.inf, 20_000, 600
+    cases = quick_cases() if options.quick else all_cases()
+    rows = run(cases, partial(Budget, options.simulated, options.released, options.seconds), options.out)
+    sys.exit(0 if all(row.holds for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()
