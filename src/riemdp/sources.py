@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from riemdp.errors import InputError
 from riemdp.kernels.threads import each_range, one_blas_thread, this_thread_only
 from riemdp.manifolds.base import as_array
+from riemdp.version import __version__
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -238,7 +239,7 @@ class DaskSource(Source):
 
         starts = np.cumsum([0, *self.array.chunks[0][:-1]]).tolist()
         run, chunks = delayed(_run_chunk, pure=False), self.array.to_delayed().ravel()
-        parts = [run(chunk, task, start) for chunk, start in zip(chunks, starts, strict=True)]
+        parts = [run(chunk, task, start, __version__) for chunk, start in zip(chunks, starts, strict=True)]
         client = getattr(get_scheduler(collections=parts), "__self__", None)
         if hasattr(client, "gather"):  # of dask.distributed
             yield from _gathered(parts, client)
@@ -268,8 +269,10 @@ def _whole_blocks(chunks: Iterable[int], step: int) -> tuple[int, ...]:
     return tuple(b - a for a, b in pairwise(sorted({0, *moved, int(borders[-1])})))
 
 
-def _run_chunk(rows: Array, task: Task[T], start: int) -> list[T]:
+def _run_chunk(rows: Array, task: Task[T], start: int, version: str) -> list[T]:
     """On a worker: one of several, so that it starts no threads of its own."""
+    if version != __version__:
+        raise InputError(f"a worker has riemdp {__version__}, not {version}: install the same one everywhere.")
     with this_thread_only(), one_blas_thread():
         return run_blocks(np.asarray(rows), task, start)
 
