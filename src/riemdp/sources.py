@@ -34,6 +34,8 @@ Progress = Callable[[int, int], None]  # blocks done, of how many
 
 MOST_ROWS, MOST_NUMBERS = 2**14, 2**20  # in a block: enough for the compiled kernels, little beside the records
 
+AROUND = 2**16  # bytes: systems map not only the page that is touched, but some around it
+
 
 def block_rows(record_shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     """Records in a block: a power of two, from the numbers in a record alone (a complex one counts as two)."""
@@ -87,7 +89,7 @@ def source_of(X: Any, name: str = "X") -> Source:
     """Where to get the blocks of X: a Dask array, anything with shape, dtype and slices of rows, or a list."""
     if isinstance(X, Source):
         return X
-    if _is_dask(X):
+    if is_dask(X):
         return DaskSource.of(X, name)
     if not isinstance(getattr(X, "dtype", None), np.dtype) or not hasattr(X, "__getitem__") or not X.shape:
         X = as_array(X, name)
@@ -165,8 +167,9 @@ def forget_pages(block: Array) -> None:
         return
     first = _address(np.frombuffer(mapped, np.uint8, 1))
     for low, high in _stretches(block):
-        start = (low - first) // mmap.PAGESIZE * mmap.PAGESIZE
-        mapped.madvise(mmap.MADV_DONTNEED, start, high - first - start)
+        start = max(low // AROUND * AROUND - first, 0)
+        stop = min(-(-high // AROUND) * AROUND - first, len(mapped))
+        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
 
 def _memory_map(array: Any) -> mmap.mmap | None:
@@ -195,8 +198,8 @@ def _address(array: Array) -> int:
 # --- several processes or machines: Dask ----------------------------------------------------------------------
 
 
-def _is_dask(X: Any) -> bool:
-    """Without importing dask: whoever holds such a collection has done so."""
+def is_dask(X: Any) -> bool:
+    """Whether it is a collection of Dask; nobody holds one who has not imported it."""
     dask = sys.modules.get("dask")
     return dask is not None and dask.is_dask_collection(X)
 

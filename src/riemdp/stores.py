@@ -48,9 +48,8 @@ class Npy:
     @classmethod
     def open(cls, path: Path) -> Npy:
         """Read the header."""
-        place = path.absolute()
-        array = _memory_map(place)
-        return cls(place, array.shape, array.dtype)
+        array = _memory_map(path)
+        return cls(path.absolute(), array.shape, array.dtype)
 
     def map(self) -> Array:
         """The whole array, as a memory map."""

@@ -10,7 +10,6 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from riemdp.errors import InputError, RiemdpError
@@ -29,9 +28,8 @@ class Workers:
     def __post_init__(self) -> None:
         if self.count is not None and self.scheduler is not None:
             raise InputError("--workers starts processes here, --scheduler uses those of a cluster: pass one of them.")
-        if self and find_spec("distributed") is None:
-            option = "--workers" if self.scheduler is None else "--scheduler"
-            raise InputError(f'{option} needs Dask: install it with pip install "riemdp[dask]".')
+        if self:
+            _require_dask("--workers" if self.scheduler is None else "--scheduler")
 
     def __bool__(self) -> bool:
         return self.count is not None or self.scheduler is not None
@@ -49,6 +47,14 @@ class Workers:
         finally:
             with suppress(Exception):  # whatever happens to the workers now, what they did is done
                 client.close()
+
+
+def _require_dask(option: str) -> None:
+    try:
+        import_module("distributed")
+        import_module("dask.array")
+    except ImportError:
+        raise InputError(f'{option} needs Dask: install it with pip install "riemdp[dask]".') from None
 
 
 @contextmanager
