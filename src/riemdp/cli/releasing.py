@@ -142,7 +142,8 @@ class Order:
         from riemdp.privacy.bounded import Bounded
         from riemdp.statistics.mean import rehearse
 
-        rehearse(self.ball, Bounded(self.points, self.ball).n, self.guarantee, **self._asked)
+        records = Bounded(self.points, self.ball)
+        rehearse(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
 
     @property
     def _asked(self) -> dict[str, Any]:

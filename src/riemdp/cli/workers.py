@@ -40,9 +40,11 @@ class Workers:
         if not self:
             yield
             return
+        import dask
+
         client = _client_of(self.scheduler) if self.scheduler is not None else _client_here(self.count)
         try:
-            with _losses_in_one_sentence():
+            with dask.config.set(scheduler=client), _losses_in_one_sentence():
                 yield
         finally:
             with suppress(Exception):  # whatever happens to the workers now, what they did is done
@@ -73,7 +75,8 @@ def _client_here(count: int | None) -> Any:
     """Processes of this machine, of one thread each: the kernels keep a processor busy."""
     from distributed import Client
 
-    return Client(n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL")
+    how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL"}
+    return Client(n_workers=count, set_as_default=False, **how)
 
 
 def _client_of(address: str) -> Any:
@@ -81,7 +84,7 @@ def _client_of(address: str) -> Any:
     from distributed import Client
 
     try:
-        client = Client(address, timeout=PATIENCE)
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError):
         raise InputError(f"--scheduler {address}: no scheduler answers there; start one by dask scheduler.") from None
     try:
