@@ -292,7 +292,7 @@ def main() -> None:
         engine, path, k = options.measure
         print(measure_memory(engine, Path(path), int(k)))
         return
-    budget, runs = (1.0, 2) if options.quick else (20.0, 7)
+    budget, runs = (1.0, 2) if options.quick else (12.0, 5)
     found = []
     for row in rows(QUICK if options.quick else SIZES, [1, 2], budget, runs):
         found.append(row)
