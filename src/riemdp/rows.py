@@ -24,7 +24,7 @@ Array = NDArray[Any]
 T = TypeVar("T")
 Turn = Callable[[Array], Array]  # a block of rows into another, each row by itself; picklable
 
-MOST_KEPT = 2**23  # numbers: 64 MB
+MOST_KEPT = 2**24  # numbers: 128 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +53,8 @@ class Rows:
 
     def kept(self, numbers: int) -> Rows:
         """The same, held in memory if rows of so many numbers are few, and if the records are on this machine."""
-        if not self.source.is_local or self.source.n * numbers > MOST_KEPT:
+        is_held = isinstance(self.source, Held) and not self.turns
+        if is_held or not self.source.is_local or self.source.n * numbers > MOST_KEPT:
             return self
         return Rows(Held(tuple(self.map(_itself))))
 

@@ -144,7 +144,7 @@ def test_the_grid_shortens_and_is_fine(radius, seed):
     raw = rng.standard_normal((6, 3)) * radius * 10.0 ** rng.uniform(-20, 1, (6, 1))
     step = Fraction(2) ** ball.grid
     assert 2 ** (BITS - 1) * step <= Fraction(radius) < 2**BITS * step
-    clipped = bounded._clipped(raw, radius)
+    clipped = bounded._clipped(raw, np.full(6, True), radius, 1.0)
     for before, after in zip(clipped.ravel().tolist(), bounded._to_ball(raw, ball).ravel().tolist(), strict=True):
         assert Fraction(after) / step == math.trunc(Fraction(before) / step)
 
@@ -302,7 +302,6 @@ def test_tasks_hold_no_records():
             return super().map(pickle.loads(pickle.dumps(task)))
 
     records._rows = rows.Rows(Spy(X), records._rows.turns)
-    records._coordinates = records._rows
     IntrinsicMean().value(records, np.zeros(3))
     records.outside([0.1])
     assert len(sizes) >= 3

@@ -148,7 +148,19 @@ def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], 
 
 def rebuild(values: Array, vectors: Array) -> Array:
     """V diag(values) Vᵀ, exactly symmetric."""
+    n, k = math.prod(values.shape[:-1]), values.shape[-1]
+    if k <= LARGEST_JACOBI and _compiled(n, k):
+        return _compiled_rebuild(values.reshape(n, k), vectors.reshape(n, k, k)).reshape(vectors.shape)
     return symmetric_part((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+def _compiled_rebuild(values: Array, vectors: Array) -> Array:
+    from riemdp.kernels import symmetric
+
+    out = np.empty(vectors.shape)
+    values, vectors = _floats(values), _floats(vectors)
+    _run(lambda i, j: symmetric.rebuild(values[i:j], vectors[i:j], out[i:j]), *values.shape)
+    return out
 
 
 def exp(a: Array) -> Array:
@@ -186,32 +198,31 @@ def _has_cholesky(matrix: Array) -> bool:
 def record_logs(x: Array, w: Array | None = None) -> tuple[Array, NDArray[np.bool_]]:
     """log(w x_i wᵀ) of each matrix by itself, and which x_i have a positive definite symmetric part.
 
-    The logarithms are upper triangles, row by row; eigenvalues lost to rounding count as u times the largest. What
-    stands for the logarithm of a matrix that is not positive definite means nothing.
+    The logarithms are given as (diagonal, sqrt2·strict upper triangle); eigenvalues lost to rounding count as u
+    times the largest. What stands for the logarithm of a matrix that is not positive definite means nothing.
     """
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
-    uppers = np.empty((n, k * (k + 1) // 2 + 1))
+    logs = np.empty((n, k * (k + 1) // 2))
     make_task = _compiled_logs if _compiled(n, k) else _lapack_logs
-    _run(make_task(x, factor, w is not None, uppers), n, k)
-    return uppers[:, :-1], np.asarray(uppers[:, -1] > 0)
+    return logs, np.concatenate(_run(make_task(x, factor, w is not None, logs), n, k))
 
 
-def _compiled_logs(x: Array, w: Array, whiten: bool, uppers: Array) -> Callable[[int, int], None]:
+def _compiled_logs(x: Array, w: Array, whiten: bool, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
     from riemdp.kernels import symmetric
 
-    return lambda i, j: symmetric.record_logs(_floats(x[i:j]), w, whiten, uppers[i:j])
+    return lambda i, j: symmetric.record_logs(_floats(x[i:j]), w, whiten, out[i:j]) > 0
 
 
-def _lapack_logs(x: Array, w: Array, whiten: bool, uppers: Array) -> Callable[[int, int], None]:
-    rows, columns = np.triu_indices(len(w))
+def _lapack_logs(x: Array, w: Array, whiten: bool, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
+    k, (rows, columns) = len(w), np.triu_indices(len(w), 1)
 
-    def task(i: int, j: int) -> None:
+    def task(i: int, j: int) -> NDArray[np.bool_]:
         block = symmetric_part(x[i:j])
-        uppers[i:j, -1] = positive_definite(block)
         values, vectors = eigh(symmetric_part(w @ block @ w.T) if whiten else block)
-        logs = np.log(np.maximum(values, UNIT_ROUNDOFF * values.max(axis=-1, keepdims=True)))
-        uppers[i:j, :-1] = rebuild(logs, vectors)[:, rows, columns]
+        logs = rebuild(np.log(np.maximum(values, UNIT_ROUNDOFF * values.max(axis=-1, keepdims=True))), vectors)
+        out[i:j, :k], out[i:j, k:] = np.diagonal(logs, axis1=1, axis2=2), math.sqrt(2) * logs[:, rows, columns]
+        return positive_definite(block)
 
     return task
 

@@ -353,6 +353,20 @@ def _store(d: Array, v: Array, first: int, live: int, values: Array, vectors: Ar
                 vectors[first + lane, i, p] = v[p, i, lane]
 
 
+@helper
+def _store_record(y: Array, k: int, first: int, live: int, out: Array) -> None:
+    """vecd of a symmetric matrix with this upper triangle: the diagonal, then sqrt2·strict upper triangle."""
+    entry, other = 0, k
+    for i in range(k):
+        for lane in range(live):
+            out[first + lane, i] = y[entry, lane]
+        entry += 1
+        for _ in range(i + 1, k):
+            for lane in range(live):
+                out[first + lane, other] = SQRT2 * y[entry, lane]
+            entry, other = entry + 1, other + 1
+
+
 _vector, _matrix, _stack = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
 
@@ -367,8 +381,9 @@ def spectra(
     `values` (in no order) and `vectors` (columns) receive the eigenvalues and eigenvectors; `total` the sum of
     log(y_i), as upper triangle row by row, and `uppers` those of all log(y_i); `hessian` the sum of
     `_add_hessian`; `stats` [smallest eigenvalue, sum of growth / smallest eigenvalue, sum of squared norms,
-    asymmetry beyond the tolerance], see `riemdp.kernels.spectral.LogSum`. If `uppers` has one column more, records
-    count one by one: it receives the least pivot of x_i, and eigenvalues lost to rounding are raised.
+    asymmetry beyond the tolerance], see `riemdp.kernels.spectral.LogSum`. If `stats` goes on, records
+    count one by one: its rest receives the least pivots of the x_i, `uppers` vecd(log(y_i)), with eigenvalues lost to
+    rounding raised.
     """
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
@@ -381,7 +396,7 @@ def spectra(
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
     plane, lanes_hessian = np.empty((entries + 1, LANES)), np.zeros((hessian.shape[0], LANES))
-    one_by_one, least = uppers.shape[1] > entries, np.empty(LANES)
+    one_by_one, least = stats.shape[0] > 4, np.empty(LANES)
     for lane in range(LANES):
         facts[SMALLEST, lane] = np.inf
     for first in range(0, n, LANES):
@@ -418,13 +433,14 @@ def spectra(
                     lanes_total[entry, lane] += y[entry, lane]
             if hessian.shape[0] > 0:
                 _add_hessian(d, logs, v, scratch, plane, lanes_hessian)
-            if uppers.shape[0] > 0:
+            if one_by_one:
+                _store_record(y, k, first, live, uppers)
+                for lane in range(live):
+                    stats[4 + first + lane] = least[lane]
+            elif uppers.shape[0] > 0:
                 for lane in range(live):
                     for entry in range(entries):
                         uppers[first + lane, entry] = y[entry, lane]
-            if one_by_one:
-                for lane in range(live):
-                    uppers[first + lane, entries] = least[lane]
     for lane in range(LANES):
         stats[0] = stats[0] if stats[0] <= facts[SMALLEST, lane] else facts[SMALLEST, lane]
         stats[1] += facts[CONDITIONING, lane]
@@ -496,7 +512,22 @@ def sum_logs(
     spectra(x, w, whiten, total, uppers, hessian, stats, np.empty((0, 0)), np.empty((0, 0, 0)))
 
 
-def record_logs(x: Array, w: Array, whiten: bool, uppers: Array) -> None:
-    """Upper triangle of log(w x_i wᵀ) of each record; as last column a number, above 0 if x_i is positive definite."""
-    total = np.zeros(uppers.shape[1] - 1)
-    spectra(x, w, whiten, total, uppers, np.empty(0), np.zeros(4), np.empty((0, 0)), np.empty((0, 0, 0)))
+@njit(void(ArrayType(float64, 2, "C", readonly=True), _records, _stack), **options)
+def rebuild(values: Array, vectors: Array, out: Array) -> None:
+    """V diag(values) Vᵀ of many small matrices, exactly symmetric."""
+    n, k = values.shape
+    for m in range(n):
+        for i in range(k):
+            for j in range(i, k):
+                total = 0.0
+                for p in range(k):
+                    total += values[m, p] * vectors[m, i, p] * vectors[m, j, p]
+                out[m, i, j] = total
+                out[m, j, i] = total
+
+
+def record_logs(x: Array, w: Array, whiten: bool, out: Array) -> Array:
+    """Write vecd(log(w x_i wᵀ)) of each record; return numbers that are above 0 if x_i is positive definite."""
+    total, stats = np.zeros(out.shape[1]), np.zeros(4 + len(x))
+    spectra(x, w, whiten, total, out, np.empty(0), stats, np.empty((0, 0)), np.empty((0, 0, 0)))
+    return stats[4:]

@@ -19,8 +19,6 @@ from riemdp.kernels.spectral import (
     record_logs,
     sum_logs,
     symmetric_part,
-    upper_index,
-    upper_size,
 )
 from riemdp.kernels.spectral import eigh as batched_eigh
 from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space, whole_number
@@ -39,18 +37,6 @@ def vecd(matrix: Array) -> Array:
     i, j = _upper(matrix.shape[-1])
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     return np.concatenate([diagonal, SQRT2 * matrix[..., i, j]], axis=-1)
-
-
-def vecd_of_upper(entries: Array) -> Array:
-    """`vecd` of symmetric matrices that are given by their upper triangles, row by row."""
-    order, weights = _vecd_order(upper_size(entries.shape[-1]))
-    return np.asarray(entries[..., order] * weights)
-
-
-@cache
-def _vecd_order(k: int) -> tuple[Array, Array]:
-    index, (i, j) = upper_index(k), _upper(k)
-    return np.concatenate([np.diagonal(index), index[i, j]]), np.repeat([1.0, SQRT2], [k, len(i)])
 
 
 def invvecd(coords: Array) -> Array:
@@ -149,8 +135,9 @@ class SPD(Space):
     def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
         """One eigendecomposition for all of it: the logarithm of the whitened record, minus that of the base."""
         whitener, shift = self._frame(base)
-        uppers, usable = record_logs(raw, whitener)
-        return vecd_of_upper(uppers) - shift, usable
+        logs, usable = record_logs(raw, whitener)
+        logs -= shift
+        return logs, usable
 
     @abstractmethod
     def _frame(self, base: Array) -> tuple[Array | None, Array]:

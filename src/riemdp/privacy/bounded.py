@@ -20,7 +20,7 @@ from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.spd import SPD
-from riemdp.rows import Rows, Turn
+from riemdp.rows import Held, Rows, Turn
 from riemdp.sources import source_of
 
 Array = NDArray[Any]
@@ -134,23 +134,23 @@ class Bounded:
         return self._rows.source.is_local
 
     @cached_property
+    def _survey(self) -> tuple[list[int], tuple[Array, ...]]:
+        """The exact sum of all coordinates, in steps of the grid, and a sample of them, block by block."""
+        parts = self._rows.map(partial(_surveyed, n=self.n, grid=self.ball.grid))
+        sums, samples = zip(*parts, strict=True)
+        return [sum(column) for column in zip(*sums, strict=True)], samples
+
+    @property
     def _coordinates(self) -> Rows:
-        return self._rows.kept(self.space.dim)
+        return self._rows if self.n > SAMPLE else Rows(Held(self._survey[1]))
 
     @cached_property
     def _around_origin(self) -> Rows:
         return self._coordinates.turned(self.ball.at_origin).kept(math.prod(self.space.point_shape))
 
     @cached_property
-    def _survey(self) -> tuple[list[int], Array]:
-        """The exact sum of all coordinates, in steps of the grid, and a sample of them."""
-        parts = self._coordinates.map(partial(_surveyed, n=self.n, grid=self.ball.grid))
-        sums, samples = zip(*parts, strict=True)
-        return [sum(column) for column in zip(*sums, strict=True)], np.concatenate(samples)
-
-    @cached_property
     def _sample(self) -> Array:
-        return self.ball.at_origin(self._survey[1])
+        return self.ball.at_origin(np.concatenate(self._survey[1]))
 
     def coordinate_sum(self) -> list[int]:
         """Sum of the coordinates at the centre, exact, in steps of the ball's grid."""
@@ -185,13 +185,13 @@ class Bounded:
     def factors(self) -> list[Bounded]:
         """The records of each factor of a product, in balls of the same radius."""
         assert isinstance(self.space, Product)
-        ends = accumulate(factor.dim for factor in self.space.factors)
-        return [self._factor(*part) for part in zip(self.space.factors, ends, strict=True)]
+        ends, rows = accumulate(factor.dim for factor in self.space.factors), self._coordinates.kept(self.space.dim)
+        return [self._factor(*part, rows) for part in zip(self.space.factors, ends, strict=True)]
 
-    def _factor(self, factor: Space, end: int) -> Bounded:
+    def _factor(self, factor: Space, end: int, rows: Rows) -> Bounded:
         part = Bounded.__new__(Bounded)
         part.ball, part.n = Ball(factor, factor.origin, self.ball.radius), self.n
-        part._rows = self._coordinates.columns(end - factor.dim, end)
+        part._rows = rows.columns(end - factor.dim, end)
         return part
 
     def closed_form(self) -> FlatMean:
@@ -210,12 +210,9 @@ class Bounded:
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x; that of many records steps as a sample of them would."""
         if self.n <= SAMPLE:
-            return self._sample_model(x)
+            return self.space._local_model(self._sample, x)
         parts = self._around_origin.each(partial(Part.of, space=self.space, x=x))
-        return merged(parts, self.space.curvature_bounds[1], lambda g: self._sample_model(x).step(g))
-
-    def _sample_model(self, x: Array) -> LocalModel:
-        return self.space._local_model(self._sample, x)
+        return merged(parts, self.space.curvature_bounds[1], lambda g: self.space._local_model(self._sample, x).step(g))
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
@@ -238,28 +235,32 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
     A function of each record by itself, that never fails: whatever cannot be used gives 0, the centre. The
     length is checked again after the rounding of the scaling; rounding to the grid, towards 0, shortens.
     """
+    step = 2.0**ball.grid
     with np.errstate(all="ignore"):
         coords, usable = logs_at_center(raw, ball)
-        coords = np.where(usable[:, None], _clipped(coords, ball.radius), 0.0)
-        return np.trunc(coords * 2.0**-ball.grid) * 2.0**ball.grid
+        coords = _clipped(coords, usable, ball.radius, 1 / step)
+        return np.asarray(np.trunc(coords, out=coords) * step)
 
 
 def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
     """Coordinates at the centre of records of any real or complex type, and which of the records are usable."""
     raw, axes = np.ascontiguousarray(ball.space._read(raw, "X")), tuple(range(1, 1 + len(ball.space._inner_shape)))
+    if np.isfinite(raw).all():
+        return ball.space._record_log(raw, ball._inner_center)
     finite = np.isfinite(raw).all(axis=axes)
-    if not finite.all():
-        raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball._inner_center)
+    raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball._inner_center)
     coords, usable = ball.space._record_log(raw, ball._inner_center)
     return coords, usable & finite
 
 
-def _clipped(coords: Array, radius: float) -> Array:
-    """Each row shortened to the radius at most, and 0 where even that is not certain."""
-    length = lengths(coords)
-    coords = coords * np.minimum(1.0, radius * (1 - 2.0**-40) / length)[:, None]
-    inside = lengths(coords) <= radius * INSIDE
-    return np.where(inside[:, None], coords, 0.0)
+def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:
+    """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2."""
+    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / lengths(coords))
+    coords = coords * (shrink * unit)[:, None]
+    inside = usable & (lengths(coords) <= radius * unit * INSIDE)
+    if not inside.all():
+        coords[~inside] = 0.0
+    return coords
 
 
 def _surveyed(coords: Array, start: int, n: int, grid: int) -> tuple[list[int], Array]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import kernels_for
+from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, finite_number, whole_number
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
@@ -114,7 +115,7 @@ class Query:
         """The private value, as the plan's mechanism takes it."""
         foot = records.ball.footpoint_coords(self.footpoint)
         statistic = statistic_for(by_name(plan.mechanism), self.statistic, records.ball, foot)
-        with kernels_for(records.n):
+        with kernels_for(records.n), one_blas_thread():
             return statistic.value(records, foot)
 
     def draw(self, plan: Plan, value: Any, ball: Ball) -> Drawn:
@@ -195,10 +196,11 @@ def rehearse(
     footpoint: Any = None,
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
+    can_gather: bool = True,
 ) -> tuple[str, ...]:
     """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
-    query = Query(n, mechanism, calibration, footpoint, statistic)
+    query = Query(n, mechanism, calibration, footpoint, statistic, can_gather)
     if _adaptive(query, ball, guarantee, adapt) is None:
         mechanism = query.plan(ball, guarantee).mechanism
     return () if mechanism == "auto" else by_name(mechanism).assumptions
