@@ -119,6 +119,14 @@ def test_other_collections_of_dask_are_refused():
         rd.private_mean(dask.delayed(X), rd.Ball(rd.SPDAffine(3), np.eye(3), 1.0), rd.GDP(1.0))
 
 
+def test_what_has_a_shape_but_no_rows_of_numbers_is_refused_before_anything_is_spent(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse").csr_array(np.eye(3))
+    ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
+    with pytest.raises(rd.InputError, match="X"):
+        rd.private_mean(sparse, rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0), rd.GDP(1.0), ledger=ledger)
+    assert ledger.history() == []
+
+
 def test_a_task_starts_no_threads_of_its_own_and_blas_has_one():
     def task(block, start):
         own = set(map_ranges(lambda i, j: threading.get_ident(), 10, 1)) == {threading.get_ident()}

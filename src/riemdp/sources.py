@@ -91,9 +91,15 @@ def source_of(X: Any, name: str = "X") -> Source:
         return X
     if is_dask(X):
         return DaskSource.of(X, name)
-    if not isinstance(getattr(X, "dtype", None), np.dtype) or not hasattr(X, "__getitem__") or not X.shape:
-        X = as_array(X, name)
-    return ArraySource(X)
+    return ArraySource(X if _has_rows(X) else as_array(X, name))
+
+
+def _has_rows(X: Any) -> bool:
+    """Whether slices of X are arrays of its own type: not so for sparse matrices, say."""
+    if not isinstance(getattr(X, "dtype", None), np.dtype) or not getattr(X, "shape", ()):
+        return False
+    none = np.asarray(X[:0])
+    return none.dtype == X.dtype and none.shape[1:] == tuple(X.shape[1:])
 
 
 # --- progress ----------------------------------------------------------------------------------------------
