@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --no-compile
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench figures audit lint docs clean
+.PHONY: help demo test bench scale figures audit lint docs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -19,6 +19,7 @@ help:
 	@echo "make demo    private means of real data: a table, a picture and a report in demo/"
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
 	@echo "make audit   claims against what can be measured, of everything on offer (about 6 hours; ARGS=--quick: a minute)"
 	@echo "make docs    the documentation, as pages in site/"
@@ -36,6 +37,9 @@ bench: .venv/test.done
 	$(BIN)/python benchmarks/means.py $(ARGS)
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/release.py
+
+scale: .venv/test.done
+	$(BIN)/python benchmarks/scale.py $(ARGS)
 
 figures: .venv/runtime.done
 	$(BIN)/python experiments/figures.py $(FIG) $(if $(QUICK),--quick)

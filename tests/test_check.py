@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.privacy.bounded import BLOCK, Bounded
+from riemdp.privacy.bounded import Bounded
+from riemdp.sources import MOST_ROWS
 
 SPACES = [rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.SPDLogEuclidean(3), rd.KendallShapes(4)]
 
@@ -40,7 +41,7 @@ def test_agrees_with_a_release(space):
     X = at_distances(space, lengths)
     X[:2] = np.nan
     ball = rd.Ball(space, space.origin, 0.4)
-    found, used = rd.check(X, ball), np.linalg.norm(Bounded(X, ball)._coords, axis=1)
+    found, used = rd.check(X, ball), np.linalg.norm(Bounded(X, ball)._coordinates.all(), axis=1)
     assert found.unusable == (used == 0).sum()
     assert found.outside == (used > 0.4 * (1 - 1e-9)).sum()
 
@@ -54,8 +55,8 @@ def test_what_is_no_point_is_unusable():
 
 
 def test_more_records_than_a_block():
-    found = rd.check(np.full((BLOCK + 5, 1), 2.0), rd.Ball(rd.Euclidean(1), [0.0], 1.0))
-    assert (found.n, found.outside) == (BLOCK + 5, BLOCK + 5)
+    found = rd.check(np.full((MOST_ROWS + 5, 1), 2.0), rd.Ball(rd.Euclidean(1), [0.0], 1.0))
+    assert (found.n, found.outside) == (MOST_ROWS + 5, MOST_ROWS + 5)
 
 
 def test_says_that_it_is_not_private():

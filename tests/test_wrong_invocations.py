@@ -114,6 +114,8 @@ WRONG = {
     "report of another format": (f"{MEAN} --out mean.npy --report mean.pdf", ".html"),
     "picture of another format": (f"{MEAN} --out mean.npy --plot mean.gif", ".png"),
     "picture in no folder": (f"{MEAN} --out mean.npy --plot none/mean.png", "--plot none/mean.png"),
+    "workers and a cluster": (f"{MEAN} --workers 2 --scheduler tcp://127.0.0.1:8786 {KEEP}", "pass one of them"),
+    "no workers at all": (f"{MEAN} --workers 0 {KEEP}", "--workers"),
     "quiet and nowhere to go": (f"{MEAN} --quiet", "--quiet without --out"),
     # ledgers
     "budget without a ledger": (f"{MEAN} --budget-epsilon 1 {KEEP}", "pass --ledger"),

@@ -25,6 +25,7 @@ from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
+from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
 from riemdp.version import __version__
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "RiemdpError",
     "SPDAffine",
     "SPDLogEuclidean",
+    "SiteSum",
     "Space",
     "Sphere",
     "__version__",
@@ -72,7 +74,9 @@ __all__ = [
     "frechet_mean",
     "plan",
     "private_mean",
+    "private_mean_of_sums",
     "simulate",
+    "site_sum",
 ]
 
 _ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")

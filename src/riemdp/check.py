@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.privacy.bounded import BLOCK, Ball, Bounded
+from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
+from riemdp.rows import Rows
 
 Array = NDArray[Any]
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
@@ -45,8 +47,7 @@ class Check:
 
 def check(X: Any, ball: Ball) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private."""
-    raw = Bounded(X, ball)._raw
-    distances = np.concatenate([_distances(raw[i : i + BLOCK], ball) for i in range(0, len(raw), BLOCK)])
+    distances = Rows(Bounded(X, ball)._raw, (partial(_distances, ball),)).all()
     usable = distances[np.isfinite(distances)]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []
     return Check(
@@ -58,12 +59,7 @@ def check(X: Any, ball: Ball) -> Check:
     )
 
 
-def _distances(raw: Array, ball: Ball) -> Array:
-    """Distances of projected records to the centre; NaN for those that a release replaces by it."""
-    axes, center = tuple(range(1, raw.ndim)), ball._inner_center
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(raw).all(axis=axes, keepdims=True)
-        points = ball.space._project(np.where(finite, raw, center))
-        usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
-        coords = ball.space._log(np.where(usable, points, center), center)
-        return np.where(usable.reshape(-1), np.linalg.norm(coords, axis=1), np.nan)
+def _distances(ball: Ball, raw: Array) -> Array:
+    """Distances of records to the centre; NaN for those that a release replaces by it."""
+    coords, usable = logs_at_center(raw, ball)
+    return np.where(usable, np.linalg.norm(coords, axis=1), np.nan)

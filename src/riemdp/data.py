@@ -1,7 +1,8 @@
 """Records and images from files: arrays, tables, folders and patterns.
 
 Structure is checked (what the file is, how many numbers make a record); values are not looked at. A record of a
-table is a row: its numbers are a point, row by row.
+table is a row: its numbers are a point, row by row. What may be large (.npy, folders, .zarr, .parquet) stays in its
+files, to be read in blocks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 from riemdp.errors import InputError
 from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
 from riemdp.manifolds.spd import SPD
+from riemdp.sources import block_rows
+from riemdp.stores import Joined, Npy, Parquet, one_sentence
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
@@ -33,6 +36,7 @@ CODECS = ("PNG", "JPEG", "BMP", "TIFF")  # whatever a picture's name says, no ot
 # No file of records expands more than this, or is refused below that size: headers are claims, not facts.
 LARGEST_EXPANSION, SMALL = 1000, 2**30
 MOST_CHUNKS = 1000  # of a .zarr array for each of its files: others are not there and count as its fill value
+BLOCKS_PER_CHUNK = 8  # that workers take at a time: tasks are long beside what scheduling one takes
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,36 +44,58 @@ class Stored:
     """Private arrays as files hold them: one of all records, or several (`is_many`) of one or more each."""
 
     name: str
-    arrays: list[Array]
+    arrays: list[Any]  # in memory, or with slices of rows (riemdp.stores)
     is_table: bool = False
     is_many: bool = False
 
     def __repr__(self) -> str:
         return f"Stored({self.name!r})"
 
-    def points(self, space: Space) -> Array:
-        """The records (n, *point_shape) for one space; a single .npy stays memory-mapped."""
-        parts = [self._part(array, space) for array in self.arrays]
-        points = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        if not len(points):
-            raise InputError(f"{self.name!r} holds no records: pass at least one.")
-        return points
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the only array, or of the first one."""
+        return tuple(self.arrays[0].shape)
 
-    def _part(self, array: Array, space: Space) -> Array:
-        shape = point_shape(array, space)
-        if array.shape == shape and self.is_many:
-            return array[None]
-        if array.shape[1:] == shape:
-            return array
-        if array.ndim == 2 and array.shape[1] == math.prod(shape):
-            return array.reshape(-1, *shape)
-        wanted = f"(n, {', '.join(map(str, shape))})"
-        rows = f", or rows of {math.prod(shape)} numbers" if len(shape) > 1 else ""
-        raise InputError(f"{self.name!r} has shape {array.shape}: {space!r} takes records of shape {wanted}{rows}.")
+    def points(self, space: Space) -> Any:
+        """The records (n, *point_shape) for one space: an array, a memory map of one .npy, or slices of rows."""
+        shape, array = self._record_shape(space), self.arrays[0]
+        if self.is_many or not isinstance(array, np.ndarray | Npy):
+            return Joined(tuple(self.arrays), shape)
+        return (array.map() if isinstance(array, Npy) else array).reshape(-1, *shape)
+
+    def for_workers(self, space: Space) -> Any:
+        """The same as a Dask array, whose chunks are read by whoever works on them."""
+        import dask.array as da
+
+        shape, array = self._record_shape(space), self.arrays[0]
+        rows = array.reshape(-1, *shape) if isinstance(array, np.ndarray) else Joined(tuple(self.arrays), shape)
+        step = BLOCKS_PER_CHUNK * block_rows(shape, rows.dtype)
+        stored = 1 if isinstance(rows, np.ndarray) else rows.chunks[0]
+        chunk = min(len(rows), step * -(-stored // step))
+        return da.from_array(rows, chunks=(chunk, *shape), name=False)
+
+    def _record_shape(self, space: Space) -> tuple[int, ...]:
+        """The shape of a point in all of the arrays, which hold at least one."""
+        shapes = {point_shape(array, space) for array in self.arrays}
+        if len(shapes) > 1:
+            raise InputError(f"{self.name!r} holds real and complex numbers: make all files alike.")
+        shape = shapes.pop()
+        for array in self.arrays:
+            self._check(array, shape, space)
+        if sum(array.shape == shape or array.shape[0] for array in self.arrays) == 0:
+            raise InputError(f"{self.name!r} holds no records: pass at least one.")
+        return shape
+
+    def _check(self, array: Any, shape: tuple[int, ...], space: Space) -> None:
+        flat = len(array.shape) == 2 and array.shape[1] == math.prod(shape)
+        if not (array.shape[1:] == shape or flat or (self.is_many and array.shape == shape)):
+            wanted = f"(n, {', '.join(map(str, shape))})"
+            rows = f", or rows of {math.prod(shape)} numbers" if len(shape) > 1 else ""
+            raise InputError(f"{self.name!r} has shape {array.shape}: {space!r} takes records of shape {wanted}{rows}.")
 
     def size(self, kind: type[Space]) -> int:
         """The k or d of the space of that kind whose points these arrays hold, by the number of their entries."""
-        shape = self.arrays[0].shape
+        shape = self.shape
         if len(shape) < 2 and not self.is_many:
             raise InputError(f"{self.name!r} has shape {shape}: pass an array of several records.")
         last = shape[-1] if shape else 1
@@ -80,7 +106,7 @@ class Stored:
         return last - 1 if kind in (Sphere, Hyperbolic) else last
 
 
-def point_shape(array: Array, space: Space) -> tuple[int, ...]:
+def point_shape(array: Any, space: Space) -> tuple[int, ...]:
     """The shape of a point in an array of this type of numbers: landmarks may be complex."""
     if array.dtype.kind == "c" and isinstance(space, KendallShapes):
         return (space.k,)
@@ -98,23 +124,23 @@ def open_records(source: str | Path) -> Stored:
         return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
     if not many:
         raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
-    # Copied, for systems limit the number of memory maps.
-    arrays = [np.array(_numbers(_npy(path), str(path))) for path in many]
+    arrays = [_numbers(_npy(path), str(path)) for path in many]
     odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
     if odd is not None:
         raise InputError(f"'{odd}' has another shape than '{many[0]}': make all files alike.")
     return Stored(name, arrays, is_many=True)
 
 
-def load_records(source: str | Path, space: Space) -> Array:
-    """The records (n, *point_shape) of a file, folder or pattern, for one space."""
+def load_records(source: str | Path, space: Space) -> Any:
+    """The records (n, *point_shape) of a file, folder or pattern, for one space; see `Stored.points`."""
     return open_records(source).points(space)
 
 
 def load_array(source: str | Path) -> Array:
-    """The array in one file."""
+    """The array in one file; that of an .npy file is mapped, and read when it is used."""
     path, reader = _reader(str(source))
-    return _numbers(reader(path), str(source))
+    array = _numbers(reader(path), str(source))
+    return array.map() if isinstance(array, Npy) else np.asarray(array)
 
 
 def load_images(source: str | Path, track: Callable[[list[Path]], Iterable[Path]] = iter) -> Array:
@@ -160,8 +186,8 @@ def _reader(name: str) -> tuple[Path, Callable[[Path], Any]]:
     return path, (lambda path: _npz(path, key)) if key else READERS[path.suffix.lower()]
 
 
-def _numbers(array: Any, name: str) -> Array:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiuc":
+def _numbers(array: Any, name: str) -> Any:
+    if not isinstance(getattr(array, "dtype", None), np.dtype) or array.dtype.kind not in "fiuc":
         raise InputError(f"{name!r} does not hold an array of numbers: save one of floats.")
     return array
 
@@ -171,22 +197,16 @@ def _numbers(array: Any, name: str) -> Array:
 
 @contextmanager
 def _reading(path: Path, remedy: str) -> Iterator[None]:
-    """Whatever a broken file makes its library raise becomes one sentence, without a word about its content."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except InputError:
-        raise
-    except ImportError as error:
-        raise InputError(f"'{path}' needs {error.name}: install riemdp[dask], or save an .npy file.") from None
-    except Exception:
-        raise InputError(f"'{path}' cannot be read: {remedy}.") from None
+    """One sentence about whatever is wrong, and no warnings."""
+    with one_sentence(path, remedy), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
-def _npy(path: Path) -> Any:
-    with _reading(path, "save it again, with numpy.save, as an array of numbers"):
-        return np.lib.format.open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
+def _npy(path: Path) -> Npy:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Npy.open(path)
 
 
 def _npz(path: Path, key: str = "") -> Any:
@@ -255,17 +275,12 @@ def _number(cell: str) -> float | None:
         return None if cell.strip() else math.nan
 
 
-def _parquet(path: Path) -> Array:
-    """All columns, in order: numbers, or lists of numbers; not the index that pandas adds."""
+def _parquet(path: Path) -> Parquet:
     with _reading(path, "save a table with one row of numbers per record"):
         from pyarrow import parquet
 
         _require_plausible(path, 8 * _cells(parquet.read_metadata(path)))
-        table = parquet.read_table(path)
-        names = [name for name in table.column_names if not name.startswith("__index_level_")]
-        columns = [column.to_numpy() for column in table.select(names).itercolumns()]
-        wide = [np.stack(column) if column.dtype == object else column[:, None] for column in columns]
-        return np.concatenate(wide, axis=1, dtype=np.float64)
+        return Parquet.open(path)
 
 
 def _cells(metadata: Any) -> int:
@@ -278,9 +293,9 @@ def _zarr(path: Path) -> Any:
     with _reading(path, "save one array of numbers, with zarr.save"):
         import zarr
 
-        array = zarr.open_array(str(path), mode="r")
+        array = zarr.open_array(str(path.absolute()), mode="r")
         _check_zarr(array, path)
-        return np.asarray(array[...])
+        return array
 
 
 def _check_zarr(array: Any, path: Path) -> None:

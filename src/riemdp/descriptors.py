@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import index
 from typing import Any
 
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.errors import InputError
-from riemdp.kernels.threads import map_ranges
+from riemdp.kernels.threads import map_ranges, this_thread_only
 from riemdp.manifolds.base import Array, finite_number
+from riemdp.sources import is_dask
 
 Region = tuple[int, int, int, int]
 
@@ -45,19 +47,47 @@ def covariance_descriptors(
 
     S are the pixels of `region` = (top, left, height, width), by default the whole image, that lie at least
     two pixels inside the image, where the derivatives' kernels fit; pad the images to describe their rim too.
-    Derivatives of a colour image are those of its luma. `images` holds uint8, 0 to 255, or floats, 0 to 1.
+    Derivatives of a colour image are those of its luma. `images` holds uint8, 0 to 255, or floats, 0 to 1. Of a
+    Dask array the descriptors are one too: they are computed when they are used, where its chunks are.
     """
-    pixels = _read_images(images)
-    jitter = _positive_eta(eta)
-    rows, columns = _inside(pixels.shape[1:3], region)
-    describe = _extractor(features)
+    pixels: Any = images if is_dask(images) else _as_array(images)
+    _check_images(pixels.shape, pixels.dtype)
+    job = _Job(*_inside(pixels.shape[1:3], region), features, _positive_eta(eta))
+    _extractor(features)
+    result: Array = job.lazily(pixels) if is_dask(pixels) else job(pixels)
+    return result
 
-    def task(start: int, stop: int) -> Array:
-        block = _unit_interval(pixels[start:stop], start)
-        return _covariance(describe(block, rows, columns), jitter)
 
-    grain = max(1, BLOCK_PIXELS // (len(rows) * len(columns)))
-    return np.concatenate(map_ranges(task, len(pixels), grain))
+@dataclass(frozen=True)
+class _Job:
+    """What is done to images, wherever they are."""
+
+    rows: range
+    columns: range
+    features: str
+    eta: float
+
+    def __call__(self, pixels: Array, first: int = 0) -> Array:
+        """Descriptors of these images, the first of which has this place among all."""
+
+        def task(start: int, stop: int) -> Array:
+            block = _unit_interval(pixels[start:stop], first + start)
+            return _covariance(_extractor(self.features)(block, self.rows, self.columns), self.eta)
+
+        grain = max(1, BLOCK_PIXELS // (len(self.rows) * len(self.columns)))
+        return np.concatenate(map_ranges(task, len(pixels), grain))
+
+    def lazily(self, pixels: Any) -> Any:
+        """The same of a Dask array, chunk by chunk of whole images."""
+        whole = pixels.rechunk(dict.fromkeys(range(1, pixels.ndim), -1))
+        k = 5 if self.features == "five" else 9 if pixels.ndim == 3 else 11
+        shape: dict[str, Any] = {"chunks": (whole.chunks[0], (k,), (k,)), "drop_axis": list(range(3, pixels.ndim))}
+        return whole.map_blocks(self._of_chunk, dtype=np.float64, meta=np.empty((0, 0, 0)), **shape)
+
+    def _of_chunk(self, pixels: Array, block_info: Any = None) -> Array:
+        """On a worker: one of several, so that it starts no threads of its own."""
+        with this_thread_only():
+            return self(pixels, block_info[0]["array-location"][0][0])
 
 
 def descriptor_eigenvalue_bounds(
@@ -140,18 +170,20 @@ def _covariance(phi: Array, eta: float) -> Array:
 # --- reading what users pass -------------------------------------------------------------------------------
 
 
-def _read_images(images: Any) -> Array:
+def _as_array(images: Any) -> Array:
     try:
-        array = np.asarray(images)
+        return np.asarray(images)
     except ValueError:
         raise InputError("images have different shapes: pass images of one size.") from None
-    if not (array.ndim == 3 or (array.ndim == 4 and array.shape[3] == 3)):
-        raise InputError(f"images has shape {array.shape}: pass (n, h, w), grey, or (n, h, w, 3), RGB.")
-    if len(array) == 0 or min(array.shape[1:3]) <= 2 * MARGIN:
-        raise InputError(f"images has shape {array.shape}: pass at least one image of 5 x 5 pixels or more.")
-    if not (array.dtype == np.uint8 or array.dtype.kind == "f"):
-        raise InputError(f"images has dtype {array.dtype}: pass uint8 (0 to 255) or floats (0 to 1).")
-    return array
+
+
+def _check_images(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if not (len(shape) == 3 or (len(shape) == 4 and shape[3] == 3)):
+        raise InputError(f"images has shape {shape}: pass (n, h, w), grey, or (n, h, w, 3), RGB.")
+    if shape[0] == 0 or min(shape[1:3]) <= 2 * MARGIN:
+        raise InputError(f"images has shape {shape}: pass at least one image of 5 x 5 pixels or more.")
+    if not (dtype == np.uint8 or dtype.kind == "f"):
+        raise InputError(f"images has dtype {dtype}: pass uint8 (0 to 255) or floats (0 to 1).")
 
 
 def _unit_interval(block: Array, start: int) -> Array:

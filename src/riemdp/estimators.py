@@ -31,6 +31,7 @@ from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
+from riemdp.sources import is_dask, source_of
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.mean import ROUNDING, private_mean, rehearse, request_for
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
@@ -85,12 +86,17 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             X = self.ball.space._write(self.ball.space._read(X, "X"), self.ball.center)
         return validate_data(self, X, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, **options)
 
+    def _dask_array(self, X: Any) -> Any:
+        """As it is: what scikit-learn validates it would load into memory."""
+        self.n_features_in_ = math.prod(source_of(X).shape[1:2])
+        return X
+
     def _public_ball(self, X: Array) -> Ball:
         return self.ball(X.shape[1]) if callable(self.ball) else self.ball
 
     def _fit_mean(self, X: Any) -> Self:
         with _all_or_nothing(self):
-            records = self._validated(X)
+            records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
             self.release_ = private_mean(records, ball, self.guarantee, ledger=self.ledger, **self._asked)
             self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
@@ -99,7 +105,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _points(self, X: Any) -> Array:
         """The records as `fit` treats them, in the form of the space's primitives: moved into the ball one by one."""
         check_is_fitted(self)
-        coords = Bounded(self._validated(X, reset=False), self.ball_)._coords
+        coords = Bounded(self._validated(X, reset=False), self.ball_)._coordinates.all()
         return np.asarray(self.ball_.space._exp(coords, self.ball_._inner_center))
 
 
@@ -312,7 +318,7 @@ class ClassSums:
 
     def value(self, records: Array, labels: Array, classes: Array) -> Array:
         """T (classes, dim + 1). All logs are taken at once and all sums run over n rows: class sizes are private."""
-        logs = np.column_stack([Bounded(records, self.ball)._coords, np.full(self.n, self.weight)])
+        logs = np.column_stack([Bounded(records, self.ball)._coordinates.all(), np.full(self.n, self.weight)])
         flat = Euclidean(logs.shape[1])
         parts = (np.where((labels == label)[:, None], logs, 0.0) for label in classes)
         return np.stack([flat._mean_closed_form(part).point for part in parts])

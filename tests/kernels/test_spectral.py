@@ -356,3 +356,77 @@ def test_forecasts_do_not_wait_for_the_compiler():
         "assert 'riemdp.kernels.symmetric' not in sys.modules and 'numba' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)
+
+
+# --- one record at a time --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 9, 24])
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("kind", ["random", "one small", "repeated"])
+def test_both_ways_take_the_same_logarithm_of_each_record(k, whiten, kind, monkeypatch):
+    x, w, found = records(kind, 70, k), lower(k) if whiten else None, []
+    x += np.triu(np.full((k, k), 1e-3), 1)  # only the symmetric part counts
+    for work in PATHS.values():
+        monkeypatch.setattr(spectral, "SMALL_WORK", work)
+        logs, usable = spectral.record_logs(x, w)
+        found.append((logs, usable))
+    assert np.array_equal(found[0][1], found[1][1])
+    assert usable.all() or kind == "one small"
+    np.testing.assert_allclose(found[0][0][usable], found[1][0][usable], rtol=0, atol=1e-6 if kind == "one small" else 1e-12)
+    whitened = spectral.symmetric_part(x) if w is None else w @ spectral.symmetric_part(x) @ w.T
+    rows, columns = np.triu_indices(k, 1)
+    matrix = spectral.log(whitened)
+    expected = np.column_stack([np.diagonal(matrix, axis1=1, axis2=2), math.sqrt(2) * matrix[:, rows, columns]])
+    np.testing.assert_allclose(found[0][0][usable], expected[usable], rtol=0, atol=1e-6 if kind == "one small" else 1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3, 9])
+@pytest.mark.usefixtures("path")
+def test_records_that_are_not_positive_definite_are_told_apart_by_themselves(k):
+    good = records("random", 40, k)
+    x, bad = good.copy(), np.arange(3, 40, 5)
+    for place, change in zip(bad, [0.0, -1.0, -1e-8, -1e300, np.nan, np.inf, -np.inf, 0.0], strict=True):
+        x[place] = np.eye(k)
+        x[place, -1, -1] = change
+    with np.errstate(all="ignore"):
+        logs, usable = spectral.record_logs(x)
+    rest = np.setdiff1d(np.arange(40), bad)
+    assert usable[rest].all()
+    assert not usable[np.setdiff1d(bad, bad[[5]])].any()  # what is infinite never gets here
+    assert np.array_equal(logs[rest], spectral.record_logs(good)[0][rest])
+
+
+@pytest.mark.parametrize("exponent", [-300, 300])
+@pytest.mark.usefixtures("path")
+def test_records_of_any_size_have_logarithms(exponent):
+    logs, usable = spectral.record_logs(10.0**exponent * records("random", 10, 3))
+    assert usable.all()
+    assert logs[:, :3].mean() == pytest.approx(exponent * math.log(10), abs=2)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_both_ways_rebuild_the_same_matrices(k, monkeypatch):
+    values, vectors = np.linalg.eigh(records("random", 50, k))
+    found = []
+    for work in PATHS.values():
+        monkeypatch.setattr(spectral, "SMALL_WORK", work)
+        found.append(spectral.rebuild(values.reshape(5, 10, k), vectors.reshape(5, 10, k, k)))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13 * np.abs(values).max())
+    assert np.array_equal(found[0], np.swapaxes(found[0], -1, -2))
+
+
+def test_the_number_of_all_records_chooses_the_code():
+    """Not the number of those at hand, nor what is loaded; an outer choice goes before the default."""
+    from riemdp.kernels import symmetric  # noqa: F401  (loaded from here on)
+
+    assert spectral._compiled(10**4, 5)
+    with spectral.kernels_for(100):
+        assert not spectral._compiled(10**4, 5)
+        assert spectral.kernels_chosen_for(7) == 100
+        with spectral.kernels_for(10**6):
+            assert spectral._compiled(1, 5)
+            assert not spectral._compiled(1, spectral.LARGEST_COMPILED + 1)
+    with spectral.without_waiting():
+        assert not spectral._compiled(10**9, 5)
+    assert spectral.kernels_chosen_for(7) == 7

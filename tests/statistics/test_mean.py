@@ -294,8 +294,8 @@ def test_a_safe_step_stays_in_the_ball_and_shrinks_the_function(space):
         records = Bounded(records_at(hard(rng, space, 5, radius), ball), ball)
         x = ball.at_origin(hard(rng, space, 1, radius)[0])
         after = space._exp(step * records.model(x).descent, x)
-        before = (space._dist(x, records._points) ** 2).sum()
-        assert (space._dist(after, records._points) ** 2).sum() <= before * (1 + 1e-12)
+        before = (space._dist(x, records._around_origin.all()) ** 2).sum()
+        assert (space._dist(after, records._around_origin.all()) ** 2).sum() <= before * (1 + 1e-12)
         assert space._dist(ball.at_origin(np.zeros(space.dim)), after) <= radius * (1 + 1e-9)
 
 

@@ -194,5 +194,5 @@ def test_shrinking_is_the_same_as_reading_the_records_into_the_smaller_ball():
     X = np.concatenate([space.random_point(50, 0), np.full((1, 3, 3), np.nan), 1e9 * space.random_point(3, 1)])
     ball = rd.Ball(space, space.random_point(1, 3)[0], 2.0)
     shrunk = Bounded(X, ball).shrunk(0.4)
-    assert shrunk._coords == pytest.approx(Bounded(X, rd.Ball(space, ball.center, 0.4))._coords, abs=1e-12)
-    assert np.linalg.norm(shrunk._coords, axis=1).max() <= 0.4
+    assert shrunk._coordinates.all() == pytest.approx(Bounded(X, rd.Ball(space, ball.center, 0.4))._coordinates.all(), abs=1e-12)
+    assert np.linalg.norm(shrunk._coordinates.all(), axis=1).max() <= 0.4

@@ -58,7 +58,7 @@ def space_of(stored: Stored, name: SpaceName, size: int | None, curvature: float
     try:
         name.kind(found)
     except InputError as problem:
-        raise InputError(f"{stored.name!r} has shape {stored.arrays[0].shape}, hence {problem}") from None
+        raise InputError(f"{stored.name!r} has shape {stored.shape}, hence {problem}") from None
     return parse_space(name, found, curvature)
 
 
@@ -135,7 +135,7 @@ def _mechanisms() -> list[str]:
 
 _STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "classical"]
 
-PRIVACY, PLACE, BUDGET, OUTPUT = "Privacy", "Public ball", "Budget", "Output"
+PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Output", "Workers (Dask)"
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
 _FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
 _SIZE = "Dimension d, size k of matrices, or number of landmarks"
@@ -179,6 +179,12 @@ AlphaOption = Annotated[float | None, _privacy("--alpha", help="With --epsilon: 
 BudgetOption = Annotated[float | None, typer.Option(help="Of a new ledger.", rich_help_panel=BUDGET)]
 WaitOption = Annotated[
     float, typer.Option("--wait", help="Seconds to wait for a ledger that others use.", rich_help_panel=BUDGET)
+]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", help="Processes to start on this machine.", min=1, rich_help_panel=WORK)
+]
+SchedulerOption = Annotated[
+    str | None, typer.Option("--scheduler", help="Address of a cluster, tcp://host:8786.", rich_help_panel=WORK)
 ]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)

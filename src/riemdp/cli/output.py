@@ -75,6 +75,27 @@ def progress_bar(text: str, total: int) -> Iterator[Callable[[int], None] | None
         yield lambda steps: bar.advance(task, steps)
 
 
+@contextmanager
+def pass_bars(text: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A way to report how far a pass over the records is, on a terminal only; passes follow one another."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    passes, last = 0, 0
+
+    def report(done: int, total: int) -> None:
+        nonlocal passes, last
+        passes, last = passes + (done <= last or passes == 0), done
+        bar.update(task, description=f"{text}, pass {passes}", completed=done, total=total, visible=total > 1)
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(text, visible=False)
+        yield report
+
+
 def check_outputs(outputs: dict[str, tuple[Path | None, tuple[str, ...]]], inputs: Iterable[str | Path | None]) -> None:
     """Before anything is spent: every output, by option, can be written and overwrites no input and no other output."""
     taken = [Path(str(source)).resolve() for source in inputs if source is not None]

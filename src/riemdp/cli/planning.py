@@ -9,7 +9,8 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.bookkeeping import short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, show, table, title
+from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, pass_bars, show, table, title
+from riemdp.cli.workers import Workers
 
 if TYPE_CHECKING:
     from riemdp.check import Check
@@ -88,6 +89,8 @@ def check(
     eigenvalues: o.EigenvaluesOption = None,
     size: o.InferredSize = None,
     curvature: o.CurvatureOption = None,
+    workers: o.WorkersOption = None,
+    scheduler: o.SchedulerOption = None,
     as_json: o.JsonOption = False,
 ) -> None:
     """Look at what a release would do to the records. NOT PRIVATE: for your own eyes.
@@ -97,11 +100,13 @@ def check(
     """
     from riemdp.check import check as look
     from riemdp.data import open_records
+    from riemdp.sources import reporting
 
-    stored = open_records(data)
+    crew, stored = Workers(workers, scheduler), open_records(data)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
-    found = look(stored.points(where), ball)
+    with crew.at_work(), pass_bars("reading") as progress, reporting(progress):
+        found = look(stored.for_workers(where) if crew else stored.points(where), ball)
     typer.echo(json.dumps(found.to_dict())) if as_json else show(*_pages(found, data))
 
 

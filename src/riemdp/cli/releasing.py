@@ -20,7 +20,8 @@ import typer
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, complain
 from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, show, title
+from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, pass_bars, show, title
+from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def mean(
     budget_rho: o.BudgetOption = None,
     budget_alpha: o.BudgetOption = None,
     wait: o.WaitOption = 30.0,
+    workers: o.WorkersOption = None,
+    scheduler: o.SchedulerOption = None,
     out: Annotated[
         Path | None, typer.Option(help="The value (.npy), or the whole release (.json).", rich_help_panel=o.OUTPUT)
     ] = None,
@@ -77,6 +80,7 @@ def mean(
     riemdp mean X.npy --space spd-log-euclidean --eigenvalues 1e-6 3 --epsilon 1 --delta 1e-6 --report mean.html
     riemdp mean shapes.npz:leaves --space kendall --center template.npy --radius 0.3 --mu 0.5
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
+    riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
     from riemdp.data import open_records
 
@@ -88,10 +92,10 @@ def mean(
     outputs.check(data, ledger, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    stored = open_records(data)
+    crew, stored = Workers(workers, scheduler), open_records(data)
     where = o.space_of(stored, space, size, curvature)
     order = Order(
-        stored.points(where),
+        stored.for_workers(where) if crew else stored.points(where),
         o.parse_ball(where, center, radius, eigenvalues),
         guarantee,
         mechanism,
@@ -101,16 +105,21 @@ def mean(
         adapt,
     )
     order.rehearse()
-    book = _open_ledger(ledger, budget, guarantee, wait)
-    release = order.release(book)
+    with crew.at_work():
+        book = _open_ledger(ledger, budget, guarantee, wait)
+        _finish(order.release(book), book, outputs, as_json=as_json, quiet=quiet)
+
+
+def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
+    """Write and print what was paid for."""
     kept, drawn = outputs.keep(release), False
     try:
-        drawn = outputs.draw(release, book)
+        drawn = outputs.draw(release, ledger)
     finally:  # whatever becomes of the pictures, what was paid for is printed
         if as_json or not kept:
             typer.echo(json.dumps(release.to_dict()))
         elif not quiet:
-            show(*_pages(release, book, outputs, done=drawn))
+            show(*_pages(release, ledger, outputs, done=drawn))
     if not (kept and drawn):
         raise typer.Exit(BAD_INPUT)
 
@@ -119,7 +128,7 @@ def mean(
 class Order:
     """What is asked of `private_mean`, all but the ledger."""
 
-    points: Array
+    points: Any  # an array, slices of rows, or a Dask array
     ball: Ball
     guarantee: Guarantee
     mechanism: str
@@ -133,7 +142,8 @@ class Order:
         from riemdp.privacy.bounded import Bounded
         from riemdp.statistics.mean import rehearse
 
-        rehearse(self.ball, Bounded(self.points, self.ball).n, self.guarantee, **self._asked)
+        records = Bounded(self.points, self.ball)
+        rehearse(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -142,10 +152,12 @@ class Order:
 
     def release(self, ledger: Ledger | None) -> Release:
         """The private mean, charged to the ledger."""
+        from riemdp.sources import reporting
         from riemdp.statistics.mean import private_mean
 
         try:
-            return private_mean(self.points, self.ball, self.guarantee, **self._asked, ledger=ledger)
+            with pass_bars("reading") as progress, reporting(progress):
+                return private_mean(self.points, self.ball, self.guarantee, **self._asked, ledger=ledger)
         except BudgetExceeded:
             assert ledger is not None
             left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -36,27 +36,43 @@ LARGEST_COMPILED = 40
 KEEP = 2**20
 
 
-_may_wait: ContextVar[bool] = ContextVar("may_wait", default=True)
+_records: ContextVar[int | None] = ContextVar("riemdp_records", default=None)
 
 
 @contextmanager
-def without_waiting() -> Iterator[None]:
-    """What is computed here does not load the compiled code, which may have to be compiled first."""
-    token = _may_wait.set(False)
+def kernels_for(records: int) -> Iterator[None]:
+    """What is computed here takes the code that suits so many records, however few there are at a time.
+
+    The two ways differ in the last bits. Within it these follow from a public number alone, and not from what this
+    process happens to have loaded before.
+    """
+    token = _records.set(records)
     try:
         yield
     finally:
-        _may_wait.reset(token)
+        _records.reset(token)
+
+
+def kernels_chosen_for(records: int) -> int:
+    """The number of records by which the code is chosen here: that of the surrounding `kernels_for`, or this one."""
+    surrounding = _records.get()
+    return records if surrounding is None else surrounding
+
+
+def without_waiting() -> AbstractContextManager[None]:
+    """What is computed here does not use the compiled code, which may have to be compiled first."""
+    return kernels_for(0)
 
 
 def _compiled(n: int, k: int) -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
-    work = n * k**3 if k <= LARGEST_COMPILED else 0
-    return (work >= SMALL_WORK and _may_wait.get()) or (work >= TINY_WORK and _is_loaded())
+    records = _records.get()
+    work = (n if records is None else records) * k**3 if k <= LARGEST_COMPILED else 0
+    return work >= SMALL_WORK or (records is None and work >= TINY_WORK and _is_loaded())
 
 
 def _is_loaded() -> bool:
-    return hasattr(sys.modules.get("riemdp.kernels.symmetric"), "sum_logs")  # its last definition
+    return hasattr(sys.modules.get("riemdp.kernels.symmetric"), "record_logs")  # its last definition
 
 
 def _grain(n: int, k: int) -> int:
@@ -132,7 +148,19 @@ def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], 
 
 def rebuild(values: Array, vectors: Array) -> Array:
     """V diag(values) Vᵀ, exactly symmetric."""
+    n, k = math.prod(values.shape[:-1]), values.shape[-1]
+    if k <= LARGEST_JACOBI and _compiled(n, k):
+        return _compiled_rebuild(values.reshape(n, k), vectors.reshape(n, k, k)).reshape(vectors.shape)
     return symmetric_part((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+def _compiled_rebuild(values: Array, vectors: Array) -> Array:
+    from riemdp.kernels import symmetric
+
+    out = np.empty(vectors.shape)
+    values, vectors = _floats(values), _floats(vectors)
+    _run(lambda i, j: symmetric.rebuild(values[i:j], vectors[i:j], out[i:j]), *values.shape)
+    return out
 
 
 def exp(a: Array) -> Array:
@@ -146,6 +174,57 @@ def log(a: Array) -> Array:
     values, vectors = eigh(a)
     positive = (values > 0).all(axis=-1, keepdims=True)
     return rebuild(np.log(np.where(positive, values, np.nan)), vectors)
+
+
+def positive_definite(a: Array) -> NDArray[np.bool_]:
+    """Mask of the symmetric matrices that have a Cholesky factor, without an exception for those that don't."""
+    flat = a.reshape(-1, *a.shape[-2:])
+    finite = np.asarray(np.isfinite(flat).all(axis=(-2, -1)))
+    try:
+        np.linalg.cholesky(flat[finite])
+    except np.linalg.LinAlgError:
+        finite[finite] = [_has_cholesky(matrix) for matrix in flat[finite]]
+    return np.asarray(finite.reshape(a.shape[:-2]))
+
+
+def _has_cholesky(matrix: Array) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def record_logs(x: Array, w: Array | None = None) -> tuple[Array, NDArray[np.bool_]]:
+    """log(w x_i wᵀ) of each matrix by itself, and which x_i have a positive definite symmetric part.
+
+    The logarithms are given as (diagonal, sqrt2·strict upper triangle); eigenvalues lost to rounding count as u
+    times the largest. What stands for the logarithm of a matrix that is not positive definite means nothing.
+    """
+    n, k = len(x), x.shape[-1]
+    factor = np.eye(k) if w is None else _floats(w)
+    logs = np.empty((n, k * (k + 1) // 2))
+    make_task = _compiled_logs if _compiled(n, k) else _lapack_logs
+    return logs, np.concatenate(_run(make_task(x, factor, w is not None, logs), n, k))
+
+
+def _compiled_logs(x: Array, w: Array, whiten: bool, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
+    from riemdp.kernels import symmetric
+
+    return lambda i, j: symmetric.record_logs(_floats(x[i:j]), w, whiten, out[i:j]) > 0
+
+
+def _lapack_logs(x: Array, w: Array, whiten: bool, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
+    k, (rows, columns) = len(w), np.triu_indices(len(w), 1)
+
+    def task(i: int, j: int) -> NDArray[np.bool_]:
+        block = symmetric_part(x[i:j])
+        values, vectors = eigh(symmetric_part(w @ block @ w.T) if whiten else block)
+        logs = rebuild(np.log(np.maximum(values, UNIT_ROUNDOFF * values.max(axis=-1, keepdims=True))), vectors)
+        out[i:j, :k], out[i:j, k:] = np.diagonal(logs, axis1=1, axis2=2), math.sqrt(2) * logs[:, rows, columns]
+        return positive_definite(block)
+
+    return task
 
 
 # --- fused sums ------------------------------------------------------------------------------------------
@@ -176,11 +255,12 @@ class LogSum:
 
         Forming y_i errs by at most 2(k+1)u of ‖ |w| |x_i| |w|ᵀ ‖, its eigendecomposition by a stated 2ku
         (observed below 5u); the logarithm magnifies both by at most 1 / (smallest eigenvalue). Adding up
-        errs by less than u times the longest chain of additions. Checked against 50 digits in the tests.
+        errs by less than u times the longest chain of additions, with 8 to spare for whoever merges several sums.
+        Checked against 50 digits in the tests.
         """
         k, n = len(self.total), self.count
         grain = _grain(n, k)
-        chain = grain // (32 if _compiled(n, k) else 1) + 32 + n // grain + 2 * k
+        chain = grain // (32 if _compiled(n, k) else 1) + 40 + n // grain + 2 * k
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 

@@ -14,7 +14,7 @@ from numba.core.types import Array as ArrayType
 
 from riemdp.kernels.blocks import LANES, Array, helper, inlined, largest, options
 from riemdp.kernels.jacobi import by_jacobi
-from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL
+from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL, UNIT_ROUNDOFF
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
 
 SQRT2 = math.sqrt(2.0)
@@ -237,6 +237,41 @@ def _log_spectrum(d: Array, logs: Array, bits: Any, live: int, growth: Array, fa
 
 
 @helper
+def _least_pivot(a: Array, t: Array, least: Array) -> None:
+    """The least pivot of Gauss's elimination: positive where a matrix is positive definite (`t` is scratch)."""
+    k = a.shape[0]
+    for i in range(k):
+        for j in range(i, k):
+            for lane in range(LANES):
+                t[i, j, lane] = a[i, j, lane]
+    for lane in range(LANES):
+        least[lane] = t[0, 0, lane]
+    for p in range(1, k):
+        for i in range(p, k):
+            for j in range(i, k):
+                for lane in range(LANES):
+                    t[i, j, lane] -= t[p - 1, i, lane] / t[p - 1, p - 1, lane] * t[p - 1, j, lane]
+        for lane in range(LANES):
+            pivot, known = t[p, p, lane], least[lane]
+            least[lane] = known if known < pivot else pivot  # not a number if a pivot is none, unless one is smaller
+
+
+@helper
+def _raise_lost(d: Array, top: Array) -> None:
+    """Eigenvalues that rounding may have lost count as u times the largest (`top` is scratch)."""
+    k = d.shape[0]
+    for lane in range(LANES):
+        top[lane] = d[0, lane]
+    for p in range(1, k):
+        for lane in range(LANES):
+            top[lane] = d[p, lane] if d[p, lane] > top[lane] else top[lane]
+    for p in range(k):
+        for lane in range(LANES):
+            floor = UNIT_ROUNDOFF * top[lane]
+            d[p, lane] = d[p, lane] if d[p, lane] > floor else floor
+
+
+@helper
 def _add_lanes(rows: Array, out: Array) -> None:
     for row in range(rows.shape[0]):
         for lane in range(LANES):
@@ -318,6 +353,20 @@ def _store(d: Array, v: Array, first: int, live: int, values: Array, vectors: Ar
                 vectors[first + lane, i, p] = v[p, i, lane]
 
 
+@helper
+def _store_record(y: Array, k: int, first: int, live: int, out: Array) -> None:
+    """vecd of a symmetric matrix with this upper triangle: the diagonal, then sqrt2·strict upper triangle."""
+    entry, other = 0, k
+    for i in range(k):
+        for lane in range(live):
+            out[first + lane, i] = y[entry, lane]
+        entry += 1
+        for _ in range(i + 1, k):
+            for lane in range(live):
+                out[first + lane, other] = SQRT2 * y[entry, lane]
+            entry, other = entry + 1, other + 1
+
+
 _vector, _matrix, _stack = float64[::1], float64[:, ::1], float64[:, :, ::1]
 
 
@@ -328,11 +377,13 @@ def spectra(
 ) -> None:  # fmt: skip
     """Diagonalise y_i = w x_i wᵀ for all records, w lower triangular (taken as the identity if not `whiten`).
 
-    One kernel, so that it is compiled once, for two uses; what is not wanted is passed as an empty array.
+    One kernel, so that it is compiled once, for three uses; what is not wanted is passed as an empty array.
     `values` (in no order) and `vectors` (columns) receive the eigenvalues and eigenvectors; `total` the sum of
     log(y_i), as upper triangle row by row, and `uppers` those of all log(y_i); `hessian` the sum of
     `_add_hessian`; `stats` [smallest eigenvalue, sum of growth / smallest eigenvalue, sum of squared norms,
-    asymmetry beyond the tolerance], see `riemdp.kernels.spectral.LogSum`.
+    asymmetry beyond the tolerance], see `riemdp.kernels.spectral.LogSum`. If `stats` goes on, records
+    count one by one: its rest receives the least pivots of the x_i, `uppers` vecd(log(y_i)), with eigenvalues lost to
+    rounding raised.
     """
     n, k, entries = x.shape[0], x.shape[1], total.shape[0]
     a, v, t = np.empty((k, k, LANES)), np.empty((k, k, LANES)), np.empty((k, k, LANES))
@@ -345,11 +396,14 @@ def spectra(
     d, e, scale = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     lanes_total, asymmetry, facts = np.zeros((entries, LANES)), np.zeros((1, LANES)), np.zeros((4, LANES))
     plane, lanes_hessian = np.empty((entries + 1, LANES)), np.zeros((hessian.shape[0], LANES))
+    one_by_one, least = stats.shape[0] > 4, np.empty(LANES)
     for lane in range(LANES):
         facts[SMALLEST, lane] = np.inf
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         _gather(x, first, live, a, asymmetry)
+        if one_by_one:
+            _least_pivot(a, t, least)
         if not whiten:
             _trace(a, growth)
         elif k <= LARGEST_JACOBI:
@@ -369,6 +423,8 @@ def spectra(
                 d[p, lane] *= scale[0, lane]
         if values.shape[0] > 0:
             _store(d, v, first, live, values, vectors)
+        if one_by_one:
+            _raise_lost(d, growth)
         if entries > 0:
             _log_spectrum(d, logs, bits, live, growth, facts)
             _rebuild(logs, v, scratch, y)
@@ -377,7 +433,11 @@ def spectra(
                     lanes_total[entry, lane] += y[entry, lane]
             if hessian.shape[0] > 0:
                 _add_hessian(d, logs, v, scratch, plane, lanes_hessian)
-            if uppers.shape[0] > 0:
+            if one_by_one:
+                _store_record(y, k, first, live, uppers)
+                for lane in range(live):
+                    stats[4 + first + lane] = least[lane]
+            elif uppers.shape[0] > 0:
                 for lane in range(live):
                     for entry in range(entries):
                         uppers[first + lane, entry] = y[entry, lane]
@@ -450,3 +510,24 @@ def sum_logs(
 ) -> None:
     """The sum of the logarithms of w x_i wᵀ and, if there is room for them, their upper triangles and Hessians."""
     spectra(x, w, whiten, total, uppers, hessian, stats, np.empty((0, 0)), np.empty((0, 0, 0)))
+
+
+@njit(void(ArrayType(float64, 2, "C", readonly=True), _records, _stack), **options)
+def rebuild(values: Array, vectors: Array, out: Array) -> None:
+    """V diag(values) Vᵀ of many small matrices, exactly symmetric."""
+    n, k = values.shape
+    for m in range(n):
+        for i in range(k):
+            for j in range(i, k):
+                total = 0.0
+                for p in range(k):
+                    total += values[m, p] * vectors[m, i, p] * vectors[m, j, p]
+                out[m, i, j] = total
+                out[m, j, i] = total
+
+
+def record_logs(x: Array, w: Array, whiten: bool, out: Array) -> Array:
+    """Write vecd(log(w x_i wᵀ)) of each record; return numbers that are above 0 if x_i is positive definite."""
+    total, stats = np.zeros(out.shape[1]), np.zeros(4 + len(x))
+    spectra(x, w, whiten, total, out, np.empty(0), stats, np.empty((0, 0)), np.empty((0, 0, 0)))
+    return stats[4:]

@@ -7,15 +7,14 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
-
-WORKER = "riemdp-worker"
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 
@@ -32,20 +31,51 @@ def _pool() -> ThreadPoolExecutor:
     # Keyed by process: a forked child must not wait for threads that only its parent has.
     if os.getpid() not in _pools:
         _pools.clear()
-        _pools[os.getpid()] = ThreadPoolExecutor(thread_count(), thread_name_prefix=WORKER)
+        _pools[os.getpid()] = ThreadPoolExecutor(thread_count(), thread_name_prefix="riemdp")
     return _pools[os.getpid()]
 
 
 def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     """[task(0, grain), task(grain, 2 grain), ...] up to n, in order; a task that calls this runs its own part."""
+    return list(each_range(task, n, grain))
+
+
+def each_range(task: Callable[[int, int], T], n: int, grain: int) -> Iterator[T]:
+    """The results of `map_ranges`, one by one; what is still waiting when the caller stops is never begun."""
     ranges = [(start, min(start + grain, n)) for start in range(0, n, grain)]
-    if len(ranges) == 1 or thread_count() == 1 or threading.current_thread().name.startswith(WORKER):
-        return [task(*r) for r in ranges]
+    if len(ranges) == 1 or thread_count() == 1 or _alone.get():
+        return (task(*r) for r in ranges)
     # Each task in a copy of the caller's context: NumPy keeps there whether to warn.
-    return list(_pool().map(lambda c, r: c.run(task, *r), [copy_context() for _ in ranges], ranges))
+    return _pool().map(lambda c, r: c.run(_in_this_thread, task, *r), [copy_context() for _ in ranges], ranges)
 
 
-_blas_limit = threading.Lock()
+_alone: ContextVar[bool] = ContextVar("riemdp_alone", default=False)
+
+
+@contextmanager
+def this_thread_only() -> Iterator[None]:
+    """Within it ranges start no threads: the caller is one of several workers already."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
+def _in_this_thread(task: Callable[[int, int], T], start: int, stop: int) -> T:
+    with this_thread_only():
+        return task(start, stop)
+
+
+@dataclass
+class _BlasLimit:
+    """How many callers want BLAS to stay with one thread, and how to give the others back."""
+
+    callers: int = 0
+    limit: Any = None
+
+
+_blas, _blas_lock = _BlasLimit(), threading.Lock()
 
 
 @cache
@@ -55,16 +85,30 @@ def _controller() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS from starting threads of its own, unless a limit is set already.
+    """Keep BLAS from starting threads of its own.
 
-    The limit holds for the whole process, and only the thread that set it can lift it. So one thread at a time
-    holds it; a thread that finds it taken, by another or by itself, goes on without.
+    The limit holds for the whole process: the first caller sets it, the last to leave lifts it.
     """
-    if not _blas_limit.acquire(blocking=False):
-        yield
-        return
+    with _blas_lock:
+        if _blas.callers == 0:
+            _blas.limit = _controller().limit(limits=1, user_api="blas")
+        _blas.callers += 1
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _blas_limit.release()
+        with _blas_lock:
+            _blas.callers -= 1
+            if _blas.callers == 0:
+                _lift(_blas.limit)
+
+
+def _lift(limit: Any) -> None:
+    """Give BLAS its threads back; threadpoolctl would listen only to the thread that took them, or to none at all."""
+    for act in (_disown, limit.restore_original_limits, _disown):
+        act()
+
+
+def _disown() -> None:
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):  # not in older versions, which listen to all
+            library.clear_controlling_thread(force=True)

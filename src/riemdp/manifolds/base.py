@@ -44,6 +44,7 @@ class LocalModel:
     step: Callable[[Array], Array]  # approximately H⁻¹ g, H the Hessian of F at x
     convexity: float  # lower bound on the Hessian within `reach` of x
     reach: float
+    across: float  # mean of t cot t, t the records' distances to x times sqrt(k_max); 1 where k_max <= 0
     farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
 
@@ -189,6 +190,14 @@ class Space(ABC):
     def _project(self, raw: Array) -> Array:
         """Raw data to points; NaN for what cannot become one."""
 
+    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        """Coordinates at the base of finite raw records, and which of them could be projected; each one by itself."""
+        points = self._project(raw)
+        usable = _finite(points, len(self._inner_shape))
+        if not usable.all():
+            points = np.where(usable.reshape(-1, *[1] * len(self._inner_shape)), points, base)
+        return self._log(points, base), usable
+
     def _dist(self, a: Array, b: Array) -> Array:
         return np.asarray(np.linalg.norm(self._log(b, a), axis=-1))
 
@@ -200,12 +209,15 @@ class Space(ABC):
         """A first guess of the mean."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:  # noqa: ARG002
-        """The Fréchet function around x."""
+    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
+        """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
     def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
-        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin."""
+        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
+
+        It also holds for models of n records each that were merged (`riemdp.manifolds.local_model.merged`).
+        """
         raise ConvergenceError(f"{self!r} has its mean in closed form.")
 
     def _point_rounding(self, radius: float) -> float:  # noqa: ARG002
@@ -338,9 +350,14 @@ class Space(ABC):
 
     def _read(self, value: Any, name: str) -> Array:
         """An array of the right kind and shape; its values are not looked at."""
-        array = _real(value, name)
-        _check_shape(array, self.point_shape, name, self)
-        return array
+        array = as_array(value, name)
+        self._check_form(array.shape, array.dtype, name)
+        return _floats(array)
+
+    def _check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+        """Raise unless arrays of this shape and type can be points."""
+        _check_real(dtype, name)
+        _check_shape(shape, self.point_shape, name, self)
 
     def _write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
         """Points and vectors in the form in which the user passed `like`."""
@@ -371,11 +388,12 @@ class Space(ABC):
 
     def _coords(self, value: ArrayLike) -> Array:
         array = finite_array(value, "coords")
-        _check_shape(array, (self.dim,), "coords", self)
+        _check_shape(array.shape, (self.dim,), "coords", self)
         return array
 
 
-def _array(value: Any, name: str) -> Array:
+def as_array(value: Any, name: str) -> Array:
+    """`value` as an array, whatever it holds."""
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError):
@@ -383,11 +401,19 @@ def _array(value: Any, name: str) -> Array:
 
 
 def _real(value: Any, name: str) -> Array:
-    array = _array(value, name)
-    if array.dtype.kind == "c":
+    array = as_array(value, name)
+    _check_real(array.dtype, name)
+    return _floats(array)
+
+
+def _check_real(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind == "c":
         raise InputError(f"{name} is complex: pass real numbers.")
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} has dtype {array.dtype}: pass real numbers.")
+    if dtype.kind not in "fiu":
+        raise InputError(f"{name} has dtype {dtype}: pass real numbers.")
+
+
+def _floats(array: Array) -> Array:
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
@@ -408,12 +434,12 @@ def check_batches(**leading: tuple[int, ...]) -> None:
         raise InputError(f"The leading axes do not broadcast ({shapes}): pass batches of one size.") from None
 
 
-def _check_shape(array: Array, shape: tuple[int, ...], name: str, space: Space) -> None:
-    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
-        wanted = "(..., " + ", ".join(map(str, shape)) + ")"
-        raise InputError(f"{name} has shape {array.shape}: {space!r} takes shape {wanted}.")
-    if array.size == 0:
-        raise InputError(f"{name} is empty (shape {array.shape}): pass at least one point.")
+def _check_shape(shape: tuple[int, ...], last: tuple[int, ...], name: str, space: Space) -> None:
+    if len(shape) < len(last) or shape[len(shape) - len(last) :] != last:
+        wanted = "(..., " + ", ".join(map(str, last)) + ")"
+        raise InputError(f"{name} has shape {shape}: {space!r} takes shape {wanted}.")
+    if 0 in shape:
+        raise InputError(f"{name} is empty (shape {shape}): pass at least one point.")
 
 
 def _finite(array: Array, axes: int) -> Array:

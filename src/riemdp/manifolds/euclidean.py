@@ -93,7 +93,7 @@ class Euclidean(Space):
 
     def _mean_closed_form(self, points: Array) -> FlatMean:
         """Rows are added pairwise within a block, blocks exactly: a chain of fewer than 64 roundings."""
-        sums = np.array(map_ranges(lambda i, j: _column_sums(points[i:j]), len(points), ROWS))
+        sums = np.array(map_ranges(lambda i, j: column_sums(points[i:j]), len(points), ROWS))
         if not np.isfinite(sums).all():
             raise InputError("X holds numbers too large to add up in float64: scale them down.")
         total = np.array([math.fsum(column) for column in sums[:, : self.d].T])
@@ -101,7 +101,7 @@ class Euclidean(Space):
         return FlatMean(total / len(points), float(64 * UNIT_ROUNDOFF * magnitude))
 
 
-def _column_sums(block: Array) -> Array:
+def column_sums(block: Array) -> Array:
     """Sums of the columns and of their absolute values; NumPy adds pairwise along contiguous memory only."""
     columns = np.ascontiguousarray(block.T, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -154,7 +154,7 @@ class Hyperbolic(Space):
         # Far out the difference above cancels; any point is a valid start.
         return self._lift(total[1:] / lorentz) if lorentz > 1e-3 * total[0] else np.asarray(points[0])
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:
+    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
         """The Hessian of rho²/2 is 1 along the log and (rho/R) coth(rho/R) across it."""
         time, n = float(_time(x[1:] / self.radius)[0]), len(points)
 
@@ -165,8 +165,9 @@ class Hyperbolic(Space):
             times = _time(points[i:j, 1:] / self.radius)[:, 0]
             error = self._log_error(time + times / sinhc(rho / self.radius))
             weight = (1 - across) / np.where(rho > 0, rho, 1.0) ** 2
+            special = (logs * weight[:, None]).T @ logs if hessian else np.zeros((self.d, self.d))
             facts = np.array([across.sum(), error.sum(), rho.sum()])
-            return np.vstack([logs.sum(axis=0), (logs * weight[:, None]).T @ logs]), facts, across
+            return np.vstack([logs.sum(axis=0), special]), facts, across
 
         (descent, *special), (across, error, length), _ = add_blocks(block, n)
         return LocalModel(
@@ -174,6 +175,7 @@ class Hyperbolic(Space):
             step=lambda g: conjugate_gradients(lambda v: across * v + np.asarray(special) @ v, g),
             convexity=1.0,
             reach=math.inf,
+            across=1.0,
             farthest=0.0,
             rounding=rounding(float(error), float(length), n),
         )

@@ -17,12 +17,11 @@ from riemdp.manifolds.base import (
     Array,
     LocalModel,
     Space,
-    _array,
     _check_shape,
-    _real,
+    as_array,
     whole_number,
 )
-from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import norm, sinc
 
 if TYPE_CHECKING:
@@ -75,12 +74,17 @@ class KendallShapes(Space):
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1) / math.sqrt(self.k)
 
     def _read(self, value: Any, name: str) -> Array:
-        array = _array(value, name)
+        array = as_array(value, name)
+        self._check_form(array.shape, array.dtype, name)
         if array.dtype.kind == "c":
-            _check_shape(array, (self.k,), name, self)
             return array.astype(np.complex128, copy=False)
-        _check_shape(array, (self.k, 2), name, self)
-        return np.ascontiguousarray(_real(array, name)).view(np.complex128)[..., 0]
+        return np.ascontiguousarray(array, dtype=np.float64).view(np.complex128)[..., 0]
+
+    def _check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+        if dtype.kind == "c":
+            _check_shape(shape, (self.k,), name, self)
+        else:
+            super()._check_form(shape, dtype, name)
 
     def _write(self, values: Array, like: Any) -> Array:
         if np.iscomplexobj(like):
@@ -188,7 +192,7 @@ class KendallShapes(Space):
             start = points.T @ (points @ start.conj()).conj() / len(points)
         return self._project(start)
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:
+    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
         n = len(points)
 
@@ -203,25 +207,26 @@ class KendallShapes(Space):
 
         total, (across, turned, stretch), parts = add_blocks(block, n)
         farthest = max(part[-1] for part in parts)
-        lower, reach = convexity(float(turned), 2 * farthest)
+        lower, reach = certain(float(turned), farthest, 4.0)
 
         def step(g: Array) -> Array:
             bend, turn, back = (np.concatenate(weights) for weights in list(zip(*parts, strict=True))[:-1])
 
-            def hessian(v: Array) -> Array:
+            def apply(v: Array) -> Array:
                 along = (points @ v.view(np.complex128).conj()) * back  # conjugate of (u* v) sine, u aligned
                 pull = points.T @ ((bend * along.real - 1j * turn * along.imag) * back) / n
                 horizontal = pull - (x.conj() @ pull) * x
                 return np.asarray(across * v + horizontal.view(np.float64))
 
-            ahead = conjugate_gradients(hessian, self._from_coords(g, x).view(np.float64))
+            ahead = conjugate_gradients(apply, self._from_coords(g, x).view(np.float64))
             return self._to_coords(ahead.view(np.complex128), x)
 
         return LocalModel(
             descent=self._to_coords(total, x),
             step=step,
             convexity=lower,
-            reach=reach / 2,
+            reach=reach,
+            across=float(turned),
             farthest=farthest,
             rounding=rounding((32 + 8 * self.k) * float(stretch), farthest, n),
         )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array
+from riemdp.manifolds.base import ROWS, Array, LocalModel, Space
 
 T = TypeVar("T")
 
@@ -75,6 +75,49 @@ def convexity(across: float, farthest: float) -> tuple[float, float]:
     return across - reach * slope, reach
 
 
+def certain(across: float, farthest: float, k_max: float) -> tuple[float, float]:
+    """(h, reach) of the Fréchet function where it has this mean of t cot t; 1 everywhere if k_max <= 0."""
+    if k_max <= 0:
+        return 1.0, math.inf
+    lower, reach = convexity(across, math.sqrt(k_max) * farthest)
+    return lower, reach / math.sqrt(k_max)
+
+
+class Part(NamedTuple):
+    """What some of the records contribute to a model of all of them: little, and nothing of a single one."""
+
+    records: int
+    descent: Array
+    across: float
+    farthest: float
+    rounding: float
+
+    @classmethod
+    def of(cls, points: Array, space: Space, x: Array) -> Part:
+        """Of these records, to the model around x."""
+        model = space._local_model(points, x, hessian=False)
+        return cls(len(points), model.descent, model.across, model.farthest, model.rounding)
+
+
+def merged(parts: Sequence[Part], k_max: float, step: Callable[[Array], Array]) -> LocalModel:
+    """The model of all records from those of parts of them: sums are exact, and rounded once.
+
+    The convexity comes from the mean over all: a part by itself may have none (records sorted by class). The three
+    roundings of this mean are counted in those of the parts.
+    """
+    n = sum(part.records for part in parts)
+    descent = exact_mean([part.records * part.descent for part in parts], n)
+    across, rounding = exact_mean([part.records * np.array([part.across, part.rounding]) for part in parts], n).tolist()
+    farthest = max(part.farthest for part in parts)
+    lower, reach = certain(across, farthest, k_max)
+    return LocalModel(descent, step, lower, reach, across, farthest, rounding)
+
+
+def exact_mean(sums: Sequence[Array], n: int) -> Array:
+    """The sum of these vectors, rounded once, and divided by n: the same in whatever order they come."""
+    return np.array([math.fsum(column) for column in zip(*(vector.tolist() for vector in sums), strict=True)]) / n
+
+
 def add_blocks(task: Callable[[int, int], tuple[Array, Array, T]], n: int) -> tuple[Array, Array, list[T]]:
     """(mean of the first, mean of the second, all of the third) of what the task finds in blocks of n records."""
     vectors, facts, rest = zip(*map_ranges(task, n, ROWS), strict=True)
@@ -84,9 +127,10 @@ def add_blocks(task: Callable[[int, int], tuple[Array, Array, T]], n: int) -> tu
 def rounding(error: float, length: float, n: int) -> float:
     """Bound on the error of a mean of n logs of this mean length, each wrong by `error` units of roundoff.
 
-    A block adds its rows one after the other: a chain of at most ROWS roundings, then one per block.
+    A block adds its rows one after the other: a chain of at most ROWS roundings, then one per block, and 8 to spare
+    for whoever merges several means.
     """
-    return UNIT_ROUNDOFF * (error + (min(n, ROWS) + n // ROWS) * length)
+    return UNIT_ROUNDOFF * (error + (min(n, ROWS) + n // ROWS + 8) * length)
 
 
 def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int = 25) -> Array:

@@ -55,6 +55,11 @@ def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     return np.asarray(np.sqrt(((parts / scale) ** 2).sum(axis=-1)) * scale[..., 0])
 
 
+def lengths(rows: Array) -> Array:
+    """Euclidean norm of each row of a matrix, quickly: for numbers whose squares neither under- nor overflow."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
 def unit(x: Array) -> Array:
     """x / |x| over the last axis; NaN for zero."""
     # Scaled first: a subnormal length is too coarse to divide by.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, NoReturn
@@ -10,7 +11,15 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, asymmetry, rebuild, sum_logs, symmetric_part
+from riemdp.kernels.spectral import (
+    UNIT_ROUNDOFF,
+    asymmetry,
+    positive_definite,
+    rebuild,
+    record_logs,
+    sum_logs,
+    symmetric_part,
+)
 from riemdp.kernels.spectral import eigh as batched_eigh
 from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space, whole_number
 
@@ -58,7 +67,7 @@ def definite(a: Array) -> Array:
 
     As in `matrix_exp`, eigenvalues below 8ku of the largest are raised to that.
     """
-    lost = np.isfinite(a).all(axis=(-2, -1)) & ~_has_cholesky(a)
+    lost = np.isfinite(a).all(axis=(-2, -1)) & ~positive_definite(a)
     if not lost.any():
         return a
     values, vectors = batched_eigh(a[lost])
@@ -107,7 +116,7 @@ class SPD(Space):
 
     def _contains(self, points: Array) -> Array:
         """Symmetric within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
-        return (asymmetry(points) <= 0.0) & _has_cholesky(symmetric_part(points))
+        return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(points))
 
     def _settle(self, points: Array) -> Array:
         return symmetric_part(points)
@@ -121,7 +130,18 @@ class SPD(Space):
         """Symmetrise; what is not positive definite then cannot become a point."""
         symmetric = symmetric_part(raw)
         with np.errstate(all="ignore"):
-            return np.where(_has_cholesky(symmetric)[..., None, None], symmetric, np.nan)
+            return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
+
+    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        """One eigendecomposition for all of it: the logarithm of the whitened record, minus that of the base."""
+        whitener, shift = self._frame(base)
+        logs, usable = record_logs(raw, whitener)
+        logs -= shift
+        return logs, usable
+
+    @abstractmethod
+    def _frame(self, base: Array) -> tuple[Array | None, Array]:
+        """(w, v): coordinates at the base are vecd(log(w x wᵀ)) - v; no w where it is the identity."""
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
@@ -146,22 +166,3 @@ class SPD(Space):
                 index = start + int(np.argmin(good))
                 raise InputError(f"X[{index}] is not a point of {self!r}: {self._remedy}.")
         raise ConvergenceError(f"The records are too ill-conditioned for float64: {self._remedy}.")
-
-
-def _has_cholesky(a: Array) -> Array:
-    """Mask of the matrices that have a Cholesky factor, without an exception for those that don't."""
-    flat = a.reshape(-1, *a.shape[-2:])
-    finite = np.asarray(np.isfinite(flat).all(axis=(-2, -1)))
-    try:
-        np.linalg.cholesky(flat[finite])
-    except np.linalg.LinAlgError:
-        finite[finite] = [_is_positive_definite(matrix) for matrix in flat[finite]]
-    return np.asarray(finite.reshape(a.shape[:-2]))
-
-
-def _is_positive_definite(matrix: Array) -> bool:
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True

@@ -51,12 +51,17 @@ class SPDAffine(SPD):
         return (0.0 if self.k == 1 else -0.5, 0.0)
 
     def _exp(self, coords: Array, base: Array) -> Array:
-        factor = np.linalg.cholesky(base)
-        return definite(_congruence(factor, matrix_exp(invvecd(coords))))
+        points = matrix_exp(invvecd(coords))
+        if np.array_equal(base, self.origin):  # nothing to move: the same bits, without the work
+            return points
+        return definite(_congruence(np.linalg.cholesky(base), points))
 
     def _log(self, points: Array, base: Array) -> Array:
         whitener = np.linalg.inv(np.linalg.cholesky(base))
         return vecd(matrix_log(_congruence(whitener, points)))
+
+    def _frame(self, base: Array) -> tuple[Array, Array]:
+        return np.linalg.inv(np.linalg.cholesky(base)), np.zeros(self.dim)
 
     def _to_coords(self, vectors: Array, base: Array) -> Array:
         return vecd(_congruence(np.linalg.inv(np.linalg.cholesky(base)), vectors))
@@ -122,10 +127,10 @@ class SPDAffine(SPD):
             self._refuse(points)
         return start if np.isfinite(start).all() else self._refuse(points)
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:
+    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
-        exact = self.k <= LARGEST_HESSIAN
-        moments = not exact and self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
+        exact = hessian and self.k <= LARGEST_HESSIAN
+        moments = hessian and not exact and self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
         sums = sum_logs(points, whitener, moments=moments, hessian=exact)
         if not sums.is_valid:
             self._refuse(points)
@@ -136,6 +141,7 @@ class SPDAffine(SPD):
             step=lambda g: self._step(g, points, whitener, sums),
             convexity=1.0,
             reach=np.inf,
+            across=1.0,
             farthest=0.0,
             rounding=sums.rounding + 2 * drift + self._representation(x),
         )

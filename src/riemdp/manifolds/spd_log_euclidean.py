@@ -41,6 +41,9 @@ class SPDLogEuclidean(SPD):
     def _log(self, points: Array, base: Array) -> Array:
         return vecd(matrix_log(points) - matrix_log(base))
 
+    def _frame(self, base: Array) -> tuple[None, Array]:
+        return None, vecd(matrix_log(base))
+
     def _to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of log at the base (Daleckii-Krein), isometric by definition of the metric."""
         values, vectors_of_base = eigh(base)

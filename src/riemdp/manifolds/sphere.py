@@ -20,7 +20,7 @@ from riemdp.manifolds.base import (
     finite_number,
     whole_number,
 )
-from riemdp.manifolds.local_model import Angles, add_blocks, conjugate_gradients, convexity, rounding
+from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import norm, sinc, unit
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Sphere(Space):
         total = np.ones(len(points)) @ points
         return self._project(total) if norm(total) > 0 else np.asarray(points[0])
 
-    def _local_model(self, points: Array, x: Array) -> LocalModel:
+    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere."""
         p, n = unit(x), len(points)
         towards = p / self.radius
@@ -173,25 +173,26 @@ class Sphere(Space):
             return points[i:j].T @ angles.stretch, facts, angles
 
         total, (across, stretch), angles = add_blocks(block, n)
-        farthest = max(part.largest for part in angles)
-        lower, reach = convexity(float(across), farthest)
+        farthest = self.radius * max(part.largest for part in angles)
+        lower, reach = certain(float(across), farthest, self.curvature)
 
         def step(g: Array) -> Array:
             bend = np.concatenate([part.bend for part in angles]) / (n * self.radius**2)
 
-            def hessian(v: Array) -> Array:
+            def apply(v: Array) -> Array:
                 pull = points.T @ (bend * (points @ v))
                 return np.asarray(across * v + pull - (p @ pull) * p)
 
-            return _to_pole(conjugate_gradients(hessian, _from_pole(g, p)), p)
+            return _to_pole(conjugate_gradients(apply, _from_pole(g, p)), p)
 
         return LocalModel(
             descent=_to_pole(total, p),
             step=step,
             convexity=lower,
-            reach=reach * self.radius,
-            farthest=self.radius * farthest,
-            rounding=rounding(self.radius * (16 + 4 * self.d) * float(stretch), self.radius * farthest, n),
+            reach=reach,
+            across=float(across),
+            farthest=farthest,
+            rounding=rounding(self.radius * (16 + 4 * self.d) * float(stretch), farthest, n),
         )
 
     def _rounding_limit(self, radius: float, n: int) -> float:

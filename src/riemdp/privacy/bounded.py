@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.manifolds import Euclidean, Product, Space
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import FlatMean, LocalModel, finite_number
+from riemdp.manifolds.euclidean import column_sums
+from riemdp.manifolds.local_model import Part, exact_mean, merged
+from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.spd import SPD
+from riemdp.rows import Held, Rows, Turn
+from riemdp.sources import source_of
 
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
 # A length computed to be below this share of the radius is below the radius, for up to 2^12 coordinates and more.
 INSIDE = 1 - 2.0**-41
-# Records handled at a time: enough for the compiled kernels, little beside the records themselves.
-BLOCK = 2**14
+# Coordinates are whole multiples of a power of two, fewer than 2^BITS of them within the radius: so many that
+# rounding to them does not matter, so few that those of a block add up in 64-bit integers.
+BITS = 48
+# The Newton step of more records than this takes the Hessian of a sample of so many.
+SAMPLE = 2**12
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +87,11 @@ class Ball:
         return np.zeros_like(coords) if self.space.is_flat else coords  # flat: all footpoints do the same
 
     @property
+    def grid(self) -> int:
+        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS)."""
+        return math.frexp(self.radius)[1] - BITS
+
+    @property
     def _inner_center(self) -> Array:
         return self.space._read(self.center, "center")
 
@@ -91,67 +106,93 @@ class Bounded:
     Each record is turned, by itself, into its coordinates at the centre, of length at most the radius:
     a record outside is moved along the geodesic to the centre, an unusable one becomes the centre. What was
     done to which record, and to how many, is private: it is not kept. By homogeneity everything else happens
-    around the origin of the space, whatever the centre.
+    around the origin of the space, whatever the centre. Every sum is one pass over the records, wherever they
+    are, and has the same bits however they are stored and worked on (docs/proofs/exact_sums.md).
     """
 
     def __init__(self, X: Any, ball: Ball) -> None:
         if not isinstance(ball, Ball):
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-        with np.errstate(all="ignore"):  # a number beyond float64 is a record like any other
-            self._raw = ball.space._read(X, "X")
-        if self._raw.ndim != len(ball.space._inner_shape) + 1:
-            raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, ball.space.point_shape))}).")
-        self.ball, self.n = ball, len(self._raw)
+        source, space = source_of(X), ball.space
+        space._check_form(source.shape, source.dtype, "X")
+        if len(source.shape) != 1 + len(space.point_shape) - (source.dtype.kind == "c"):
+            raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")
+        self.ball, self.n, self._raw = ball, source.n, source
+        self._rows = Rows(source, (partial(_to_ball, ball=ball),))
 
     def __repr__(self) -> str:
         return f"Bounded(n={self.n}, {self.ball.space!r})"
-
-    @cached_property
-    def _coords(self) -> Array:
-        return _by_blocks(lambda rows: _to_ball(self._raw[rows], self.ball), self.n)
-
-    @cached_property
-    def _points(self) -> Array:
-        return _by_blocks(lambda rows: self.ball.at_origin(self._coords[rows]), self.n)
 
     @property
     def space(self) -> Space:
         """Where the records live."""
         return self.ball.space
 
+    @property
+    def can_gather(self) -> bool:
+        """Whether all records may be held in this process's memory at once: public."""
+        return self._rows.source.is_local
+
+    @cached_property
+    def _survey(self) -> tuple[list[int], tuple[Array, ...]]:
+        """The exact sum of all coordinates, in steps of the grid, and a sample of them, block by block."""
+        parts = self._rows.map(partial(_surveyed, n=self.n, grid=self.ball.grid))
+        sums, samples = zip(*parts, strict=True)
+        return [sum(column) for column in zip(*sums, strict=True)], samples
+
+    @property
+    def _coordinates(self) -> Rows:
+        return self._rows if self.n > SAMPLE else Rows(Held(self._survey[1]))
+
+    @cached_property
+    def _around_origin(self) -> Rows:
+        return self._coordinates.turned(self.ball.at_origin).kept(math.prod(self.space.point_shape))
+
+    @cached_property
+    def _sample(self) -> Array:
+        return self.ball.at_origin(np.concatenate(self._survey[1]))
+
+    def coordinate_sum(self) -> list[int]:
+        """Sum of the coordinates at the centre, exact, in steps of the ball's grid."""
+        return self._survey[0]
+
     def coordinate_mean(self) -> FlatMean:
         """Mean of the coordinates at the centre, with a bound on its rounding error."""
-        return Euclidean(self.space.dim)._mean_closed_form(self._coords)
+        return mean_of_sum(self.coordinate_sum(), self.n, self.ball)
 
-    def mean_of(self, per_record: Callable[[Array], Array]) -> Array:
+    def mean_of(self, per_record: Turn) -> Array:
         """Mean over the records of vectors that each one's coordinates at the centre are mapped to."""
-        vectors = _by_blocks(lambda rows: per_record(self._coords[rows]), self.n)
-        return Euclidean(vectors.shape[1])._mean_closed_form(vectors).point
+        sums = self._coordinates.turned(per_record).each(column_sums)
+        return exact_mean(sums, self.n)[: len(sums[0]) // 2]
 
     # --- what adaptation asks (docs/proofs/quantile.md) ------------------------------------------------------
 
     def moved(self, ball: Ball) -> Bounded:
         """The same records forced into another ball of the space."""
-        return _bounded(ball, self.n, _raw=self._raw)
+        return Bounded(self._raw, ball)
 
     def shrunk(self, radius: float) -> Bounded:
         """The same records forced into a smaller ball with the same centre."""
-        ball = Ball(self.space, self.ball.center, radius)
-        return _bounded(ball, self.n, _raw=self._raw, _coords=_clipped(self._coords, ball.radius))
+        return self.moved(Ball(self.space, self.ball.center, radius))
 
     def outside(self, radii: Sequence[float]) -> list[int]:
         """How many records are farther from the centre than each of the radii, all below the ball's own."""
-        length = np.linalg.norm(self._coords, axis=1)
-        return [int(np.count_nonzero(length > radius)) for radius in radii]
+        counts = self._coordinates.each(partial(_outside, radii=tuple(radii)))
+        return [sum(column) for column in zip(*counts, strict=True)]
 
     # --- what the Fréchet solver asks, around the origin (riemdp.statistics.frechet.RecordSums) -------------
 
     def factors(self) -> list[Bounded]:
         """The records of each factor of a product, in balls of the same radius."""
         assert isinstance(self.space, Product)
-        parts = zip(self.space.factors, self.space._split_coords(self._coords), strict=True)
-        radius = self.ball.radius
-        return [_bounded(Ball(factor, factor.origin, radius), self.n, _coords=coords) for factor, coords in parts]
+        ends, rows = accumulate(factor.dim for factor in self.space.factors), self._coordinates.kept(self.space.dim)
+        return [self._factor(*part, rows) for part in zip(self.space.factors, ends, strict=True)]
+
+    def _factor(self, factor: Space, end: int, rows: Rows) -> Bounded:
+        part = Bounded.__new__(Bounded)
+        part.ball, part.n = Ball(factor, factor.origin, self.ball.radius), self.n
+        part._rows = rows.columns(end - factor.dim, end)
+        return part
 
     def closed_form(self) -> FlatMean:
         """The mean of a flat space, as a point around the origin."""
@@ -160,11 +201,18 @@ class Bounded:
 
     def start(self) -> Array:
         """A first guess of the mean: the tangent mean."""
-        return self.ball.at_origin(self.coordinate_mean().point)
+        return self.closed_form().point
+
+    def sample(self) -> Array | None:
+        """Points that may stand for all in a first guess; None if all are few enough anyway."""
+        return self._sample if self.n > SAMPLE else None
 
     def model(self, x: Array) -> LocalModel:
-        """The Fréchet function around x."""
-        return self.space._local_model(self._points, x)
+        """The Fréchet function around x; that of many records steps as a sample of them would."""
+        if self.n <= SAMPLE:
+            return self.space._local_model(self._sample, x)
+        parts = self._around_origin.each(partial(Part.of, space=self.space, x=x))
+        return merged(parts, self.space.curvature_bounds[1], lambda g: self.space._local_model(self._sample, x).step(g))
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
@@ -178,37 +226,61 @@ def one_point(space: Space, value: Any, name: str) -> Array:
     return point
 
 
-def _bounded(ball: Ball, n: int, **known: Array) -> Bounded:
-    """Records that were read before, by their raw form or by their coordinates at the centre."""
-    part = Bounded.__new__(Bounded)
-    part.__dict__.update(ball=ball, n=n, **known)
-    return part
-
-
-def _by_blocks(task: Callable[[slice], Array], n: int) -> Array:
-    """A function of the rows, block by block; the kernels below have threads of their own."""
-    return np.concatenate([task(slice(start, start + BLOCK)) for start in range(0, n, BLOCK)])
+# --- one record at a time ------------------------------------------------------------------------------------
 
 
 def _to_ball(raw: Array, ball: Ball) -> Array:
-    """Coordinates at the centre of a block of records, each of length at most the radius.
+    """Coordinates at the centre of a block of records, each of length at most the radius and on the grid.
 
     A function of each record by itself, that never fails: whatever cannot be used gives 0, the centre. The
-    length is checked again after the rounding of the scaling.
+    length is checked again after the rounding of the scaling; rounding to the grid, towards 0, shortens.
     """
-    axes = tuple(range(1, raw.ndim))
+    step = 2.0**ball.grid
     with np.errstate(all="ignore"):
-        finite = np.isfinite(raw).all(axis=axes, keepdims=True)
-        points = ball.space._project(np.where(finite, raw, ball._inner_center))
-        usable = np.isfinite(points).all(axis=axes, keepdims=True) & finite
-        coords = ball.space._log(np.where(usable, points, ball._inner_center), ball._inner_center)
-        return np.where(usable.reshape(-1, 1), _clipped(coords, ball.radius), 0.0)
+        coords, usable = logs_at_center(raw, ball)
+        coords = _clipped(coords, usable, ball.radius, 1 / step)
+        return np.asarray(np.trunc(coords, out=coords) * step)
 
 
-def _clipped(coords: Array, radius: float) -> Array:
-    """Each row shortened to the radius at most, and 0 where even that is not certain."""
-    with np.errstate(all="ignore"):
-        length = np.linalg.norm(coords, axis=1, keepdims=True)
-        coords = coords * np.minimum(1.0, radius * (1 - 2.0**-40) / length)
-        inside = np.linalg.norm(coords, axis=1, keepdims=True) <= radius * INSIDE
-        return np.where(inside, coords, 0.0)
+def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
+    """Coordinates at the centre of records of any real or complex type, and which of the records are usable."""
+    raw, axes = np.ascontiguousarray(ball.space._read(raw, "X")), tuple(range(1, 1 + len(ball.space._inner_shape)))
+    if np.isfinite(raw).all():
+        return ball.space._record_log(raw, ball._inner_center)
+    finite = np.isfinite(raw).all(axis=axes)
+    raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball._inner_center)
+    coords, usable = ball.space._record_log(raw, ball._inner_center)
+    return coords, usable & finite
+
+
+def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:
+    """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2."""
+    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / lengths(coords))
+    coords = coords * (shrink * unit)[:, None]
+    inside = usable & (lengths(coords) <= radius * unit * INSIDE)
+    if not inside.all():
+        coords[~inside] = 0.0
+    return coords
+
+
+def _surveyed(coords: Array, start: int, n: int, grid: int) -> tuple[list[int], Array]:
+    """Sum of the coordinates of a block, exact, in steps of the grid; and those of its records in the sample.
+
+    The sample are the records i n/SAMPLE, i = 0, 1, ..., rounded down, or all if there are fewer.
+    """
+    size = min(n, SAMPLE)
+    first, last = (-(-place * size // n) for place in (start, start + len(coords)))
+    places = [i * n // size - start for i in range(first, last)]
+    return (coords * 2.0**-grid).astype(np.int64).sum(axis=0).tolist(), coords[places]
+
+
+def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
+    """The mean of n coordinates from their sum in steps of the grid: a quotient of integers, rounded once."""
+    up, down = max(ball.grid, 0), max(-ball.grid, 0)
+    point = np.array([(entry << up) / (n << down) for entry in total])
+    return FlatMean(point, 2 * UNIT_ROUNDOFF * ball.radius)
+
+
+def _outside(coords: Array, radii: Sequence[float]) -> list[int]:
+    length = lengths(coords)
+    return [int(np.count_nonzero(length > radius)) for radius in radii]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from riemdp.errors import InputError, RiemdpError
+from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array, finite_number, whole_number
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
@@ -335,8 +336,9 @@ def _stage(task: str, share: Guarantee, plan: Plan, ball: Ball) -> Stage:
 
 def into_ball(point: Array, ball: Ball) -> Array:
     """A released point, moved onto the ball if it is outside: post-processing."""
-    coords = _to_ball(point[None], ball)
-    return ball.space._write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
+    with without_waiting():  # and with the same bits in every process
+        coords = _to_ball(point[None], ball)
+        return ball.space._write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
 def adaptation(value: Any) -> Adaptation | None:

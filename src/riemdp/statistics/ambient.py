@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -46,7 +47,7 @@ class AmbientMean:
         """Where the ball really is: extrinsic noise knows no isometries."""
         ball = records.ball
         if isinstance(ball.space, Sphere):
-            return records.mean_of(lambda coords: ball.space._exp(coords, ball._inner_center))
+            return records.mean_of(partial(_at_center, ball))
         mean = mean_as_coordinates(ball.space).value(records, footpoint)
         return ambient(carry(mean[None], footpoint, ball)[0], ball.space)
 
@@ -72,5 +73,12 @@ class AlignedLandmarks:
 
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
         """exp at the centre gives pre-shapes that are aligned with it."""
-        ball = records.ball
-        return records.mean_of(lambda coords: landmarks(ball.space._exp(coords, ball._inner_center)))
+        return records.mean_of(partial(_aligned, records.ball))
+
+
+def _at_center(ball: Ball, coords: Array) -> Array:
+    return ball.space._exp(coords, ball._inner_center)
+
+
+def _aligned(ball: Ball, coords: Array) -> Array:
+    return landmarks(_at_center(ball, coords))

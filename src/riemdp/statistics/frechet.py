@@ -167,14 +167,14 @@ def _distances(points: Array, space: Space, center: Array) -> Array:
 # --- the solver -------------------------------------------------------------------------------------------
 
 
-def solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
-    """The mean with `error_bound <= tol`, or a ConvergenceError."""
+def solve(records: RecordSums, tol: float, max_iter: int, start: Array | None = None) -> FrechetMean:
+    """The mean with `error_bound <= tol`, or a ConvergenceError; `start` is a better guess than the records' own."""
     # The products here are small: BLAS threads would gain nothing and spin on for milliseconds beside ours.
     with one_blas_thread():
-        return _solve(records, tol, max_iter)
+        return _solve(records, tol, max_iter, start)
 
 
-def _solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
+def _solve(records: RecordSums, tol: float, max_iter: int, start: Array | None = None) -> FrechetMean:
     if isinstance(records.space, Product):
         return _solve_product(records, tol, max_iter)
     if records.space.is_flat:
@@ -182,7 +182,7 @@ def _solve(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
         if flat.rounding > tol:
             raise _refusal(tol, flat.rounding, flat.rounding)
         return FrechetMean(flat.point, flat.rounding, 1)
-    return _newton(records, tol, max_iter)
+    return _newton(records, records.start() if start is None else start, tol, max_iter)
 
 
 def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
@@ -195,8 +195,7 @@ def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMea
     return FrechetMean(point, bound, max(part.iterations for part in parts))
 
 
-def _newton(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
-    x = records.start()
+def _newton(records: RecordSums, x: Array, tol: float, max_iter: int) -> FrechetMean:
     model = records.model(x)
     iteration, bound = 1, error_bound(model)
     while bound > tol:

@@ -26,4 +26,4 @@ class GradientField:
 
     def value(self, records: Bounded, footpoint: Array) -> Field:
         """The records around the origin, and their mean to start from."""
-        return Field(records._points, MeanPoint().value(records, footpoint))
+        return Field(records._around_origin.all(), MeanPoint().value(records, footpoint))

@@ -14,11 +14,11 @@ import numpy as np
 
 from riemdp.errors import ConvergenceError, InputError, MechanismError, RiemdpError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
-from riemdp.manifolds.base import Array, Space
+from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.statistics.frechet import error_bound, solve
+from riemdp.statistics.frechet import Records, error_bound, solve
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,
@@ -32,6 +32,7 @@ LARGEST_SOLVER_SHARE = 0.05
 # Up to this share of the largest radius for which means are unique, every mean can be computed and certified
 # (docs/proofs/bounded.md): the certificate's Hessian bound is at least CONVEXITY there, and DESCENTS passes do.
 LARGEST_BALL, CONVEXITY, DESCENTS = 0.9, 0.2, 200_000
+GUESS = 1e-6  # share of the radius to which the mean of a sample is worth finding
 NEAR = 0.95  # within this share of it, a critical point can only be the mean
 
 
@@ -42,11 +43,11 @@ class TangentMean:
     name: ClassVar[str] = "tangent-mean"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """2r/n, plus twice the rounding of the sum."""
+        """2r/n, plus twice the rounding of the quotient; the sum is exact."""
         if footpoint.any():
             raise InputError("footpoint must be left out for the tangent mean: it lives at the ball's centre.")
         exact = tangent_mean_sensitivity(ball.radius, n)
-        return with_solver_error(exact, 64 * UNIT_ROUNDOFF * ball.radius)
+        return with_solver_error(exact, 2 * UNIT_ROUNDOFF * ball.radius)
 
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
         """The mean of the coordinates at the centre."""
@@ -112,9 +113,12 @@ def mean_as_coordinates(space: Space) -> IntrinsicMean | TangentMean:
 
 
 def _rounding_limit(space: Space, radius: float, n: int) -> float:
-    """What float64 may do to points, gradients and coordinates in a ball of this radius; the last term: if flat."""
+    """What float64 may do to points, gradients and coordinates in a ball of this radius; the last term: if flat.
+
+    Gradients are sums over blocks, which are merged: no more roundings than in a block, whatever n.
+    """
     with np.errstate(over="ignore"):
-        curved = 0.0 if space.is_flat else float(space._rounding_limit(radius, n))
+        curved = 0.0 if space.is_flat else float(space._rounding_limit(radius, min(n, ROWS)))
     return curved + 128 * UNIT_ROUNDOFF * radius
 
 
@@ -149,10 +153,20 @@ def _mean(records: Bounded, tol: float) -> Array:
     space, origin = records.space, records.ball.at_origin(np.zeros(records.space.dim))
     with np.errstate(all="ignore"):
         with suppress(RiemdpError, np.linalg.LinAlgError):
-            x = solve(records, tol, max_iter=50).point
+            x = solve(records, tol, max_iter=50, start=_first_guess(records)).point
             if space._dist(origin, x) < NEAR * space.uniqueness_radius:
                 return x
         return _descend(records, tol)
+
+
+def _first_guess(records: Bounded) -> Array | None:
+    """The mean of a sample, if there is one."""
+    points = records.sample()
+    if points is None:
+        return None
+    with suppress(RiemdpError, np.linalg.LinAlgError):
+        return solve(Records(points, records.space), GUESS * records.ball.radius, max_iter=20).point
+    return None
 
 
 def _descend(records: Bounded, tol: float) -> Array:

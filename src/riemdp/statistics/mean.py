@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.spectral import kernels_for
+from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, finite_number, whole_number
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
@@ -93,6 +95,7 @@ class Query:
     calibration: str = "analytic"
     footpoint: Any = None
     statistic: str = "frechet-mean"
+    can_gather: bool = True  # whether all records may be held in memory at once
 
     def request(self, ball: Ball, guarantee: Guarantee) -> Request:
         """In this ball, for this guarantee."""
@@ -100,12 +103,20 @@ class Query:
 
     def plan(self, ball: Ball, guarantee: Guarantee) -> Plan:
         """The mechanism that was named, or the best one."""
-        return self.request(ball, guarantee).choose(self.mechanism)
+        best = self.request(ball, guarantee).choose(self.mechanism)
+        if not self.can_gather and by_name(best.mechanism).input == "gradient":
+            raise MechanismError(
+                f"mechanism = {self.mechanism!r} needs all records in memory at once: pass a NumPy array instead of a "
+                "Dask array, or use mechanism='auto'."
+            )
+        return best
 
     def value(self, plan: Plan, records: Bounded) -> Any:
         """The private value, as the plan's mechanism takes it."""
         foot = records.ball.footpoint_coords(self.footpoint)
-        return statistic_for(by_name(plan.mechanism), self.statistic, records.ball, foot).value(records, foot)
+        statistic = statistic_for(by_name(plan.mechanism), self.statistic, records.ball, foot)
+        with kernels_for(records.n), one_blas_thread():
+            return statistic.value(records, foot)
 
     def draw(self, plan: Plan, value: Any, ball: Ball) -> Drawn:
         """One draw, for a release."""
@@ -185,10 +196,11 @@ def rehearse(
     footpoint: Any = None,
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
+    can_gather: bool = True,
 ) -> tuple[str, ...]:
     """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
-    query = Query(n, mechanism, calibration, footpoint, statistic)
+    query = Query(n, mechanism, calibration, footpoint, statistic, can_gather)
     if _adaptive(query, ball, guarantee, adapt) is None:
         mechanism = query.plan(ball, guarantee).mechanism
     return () if mechanism == "auto" else by_name(mechanism).assumptions
@@ -219,7 +231,7 @@ def private_mean(
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
-    query = Query(records.n, mechanism, calibration, footpoint, statistic)
+    query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
     adaptive = _adaptive(query, ball, guarantee, adapt)
     if adaptive is not None:
         return _adapted_mean(records, adaptive, ledger)
@@ -281,7 +293,7 @@ def simulate(
     count, rng = whole_number(size, "size", 1), np.random.default_rng(whole_number(seed, "seed", 0))
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
-    query = Query(records.n, mechanism, calibration, footpoint, statistic)
+    query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
     adaptive = _adaptive(query, ball, guarantee, adapt)
     if adaptive is not None:
         points = np.stack([_adapted_draw(records, adaptive, rng) for _ in range(count)])

@@ -1,0 +1,314 @@
+"""Past one machine's memory: time and peak memory against the number of records. `python benchmarks/scale.py`.
+
+The value before noise of the private log-Euclidean mean, one pass, of n matrices: in memory, from a memory-mapped
+file, and by Dask with one and two worker processes that read the file themselves. Beside them stand what no
+computation can beat, in turns in one process so that a disturbance hits all: reading the file, the fused sum of
+logarithms, and the eigendecompositions alone. Peak memory is that of fresh processes, beyond what they had before
+the pass (and beyond the records, if those are in memory); of all workers together for Dask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.box import MARKDOWN
+from rich.console import Console
+from rich.table import Table
+
+import riemdp as rd
+from measure import interleaved
+from riemdp.data import open_records
+from riemdp.kernels import spectral
+from riemdp.privacy.bounded import Bounded
+from riemdp.sources import source_of
+from riemdp.statistics.mean import Query
+
+RESULTS = Path(__file__).parent / "results"
+SIZES = {3: [10**e for e in range(3, 8)], 9: [10**4, 10**5, 10**6]}
+QUICK = {3: [10**3, 10**4, 10**5], 9: [10**4]}
+ENGINES = ("memory", "mapped", "dask 1", "dask 2")
+LIMITS = ("reading", "sum of logs", "eigen-kernel")
+WARM = 50_000  # records for the first, uncounted pass: compiled code is loaded
+FIT_FROM = 10**5  # below, what does not depend on n shows
+LIMIT_MB, LIMIT_SHARE, LIMIT_EXPONENT, LIMIT_SPEEDUP = 300, 0.6, 0.05, 1.5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of matrices of one size: median seconds, and peak megabytes beyond those before the pass."""
+
+    k: int
+    n: int
+    seconds: dict[str, float]
+    megabytes: dict[str, float]
+
+    def share(self, engine: str, limit: str) -> float:
+        """How much of the limit's throughput the engine has."""
+        return self.seconds[limit] / self.seconds[engine]
+
+
+# --- what is measured ------------------------------------------------------------------------------------------
+
+
+def ball(k: int) -> rd.Ball:
+    return rd.Ball(rd.SPDLogEuclidean(k), np.eye(k), 2.0)
+
+
+def value(X: Any, k: int) -> bytes:
+    """The private mean before noise."""
+    query = Query(X.shape[0], "wrapped-gaussian")
+    return query.value(query.plan(ball(k), rd.GDP(1.0)), Bounded(X, ball(k))).tobytes()
+
+
+def mapped(path: Path) -> Any:
+    return np.load(path, mmap_mode="r")
+
+
+def by_workers(path: Path, k: int, client: Any) -> bytes:
+    import dask
+
+    with dask.config.set(scheduler=client):
+        return value(open_records(path).for_workers(rd.SPDLogEuclidean(k)), k)
+
+
+def read(path: Path) -> None:
+    """The whole file through one buffer."""
+    buffer = bytearray(2**22)
+    with path.open("rb", buffering=0) as file:
+        while file.readinto(buffer):
+            pass
+
+
+def sum_of_logs(block: np.ndarray, start: int) -> float:  # noqa: ARG001
+    return float(spectral.sum_logs(block).total[0, 0])
+
+
+def eigen(block: np.ndarray, start: int) -> float:  # noqa: ARG001
+    return float(spectral.eigh(block)[0][0, 0])
+
+
+def on_blocks(X: np.ndarray, task: Callable[[np.ndarray, int], float]) -> None:
+    """The kernel alone, on the same blocks in the same threads, chosen as for all records."""
+    with spectral.kernels_for(len(X)):
+        source_of(X).map(partial(_chosen, task, len(X)))
+
+
+def _chosen(task: Callable[[np.ndarray, int], float], n: int, block: np.ndarray, start: int) -> float:
+    with spectral.kernels_for(n):
+        return task(block, start)
+
+
+# --- measuring -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def clusters(counts: list[int]) -> Iterator[dict[int, Any]]:
+    """A client for each number of worker processes."""
+    from distributed import Client, LocalCluster
+
+    with ExitStack() as stack:
+        found = {}
+        for count in counts:
+            how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+            cluster = stack.enter_context(LocalCluster(n_workers=count, silence_logs="CRITICAL", **how))
+            found[count] = stack.enter_context(Client(cluster, set_as_default=False))
+        yield found
+
+
+def seconds(path: Path, k: int, clients: dict[int, Any], budget: float, runs: int) -> dict[str, float]:
+    """Median seconds of all contestants, in turns; they must agree to the bit."""
+    X = np.load(path)
+    contestants: dict[str, Callable[[], Any]] = {
+        "memory": lambda: value(X, k),
+        "mapped": lambda: value(mapped(path), k),
+        **{f"dask {count}": partial(by_workers, path, k, client) for count, client in clients.items()},
+        "reading": lambda: read(path),
+        "sum of logs": lambda: on_blocks(X, sum_of_logs),
+        "eigen-kernel": lambda: on_blocks(X, eigen),
+    }
+    timings = interleaved(contestants, budget, runs, pause=0.0)
+    values = {timings[name].result for name in ENGINES if name in timings}
+    if len(values) != 1:
+        sys.exit(f"k = {k}, {path}: the values before noise differ")
+    return {name: timing.seconds for name, timing in timings.items()}
+
+
+def peak() -> float:
+    """Megabytes of memory that this process ever held, mapped files included."""
+    return _status("VmHWM")
+
+
+def _status(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return float(next(line for line in lines if line.startswith(field)).split()[1]) / 2**10
+
+
+def measure_memory(engine: str, path: Path, k: int) -> float:
+    """In a fresh process: the peak during a pass, beyond what was held before it."""
+    if engine.startswith("dask"):
+        return _memory_of_workers(int(engine.split()[1]), path, k)
+    X = np.load(path) if engine == "memory" else mapped(path)
+    value(X[:WARM], k)
+    before = _status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    value(X, k)
+    return peak() - before
+
+
+def _memory_of_workers(count: int, path: Path, k: int) -> float:
+    with clusters([count]) as clients:
+        client = clients[count]
+        _warm(k, client)
+        before = client.run(_status, "VmRSS")
+        client.run(Path.write_text, Path("/proc/self/clear_refs"), "5")
+        by_workers(path, k, client)
+        after = client.run(peak)
+    return sum(after[worker] - before[worker] for worker in after)
+
+
+def _warm(k: int, client: Any) -> None:
+    """Load the code, on every worker."""
+    import dask
+    import dask.array as da
+
+    few = rd.SPDLogEuclidean(k).random_point(WARM, 0)
+    with dask.config.set(scheduler=client):
+        value(da.from_array(few, chunks=(source_of(few).block, k, k)), k)
+
+
+def fresh(engine: str, path: Path, k: int) -> float:
+    command = [sys.executable, __file__, "--measure", engine, str(path), str(k)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def make_file(path: Path, k: int, n: int) -> None:
+    """n matrices around the identity, some outside the ball, written piece by piece."""
+    file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, k, k))
+    piece = rd.SPDLogEuclidean(k).random_point(min(n, 10**5), k)
+    for start in range(0, n, len(piece)):
+        file[start : start + len(piece)] = piece[: n - start]
+    file.flush()
+
+
+def rows(sizes: dict[int, list[int]], workers: list[int], budget: float, runs: int) -> Iterator[Row]:
+    engines = [name for name in ENGINES if not name.startswith("dask") or int(name.split()[1]) in workers]
+    with tempfile.TemporaryDirectory() as place, clusters(workers) as clients:
+        for k, counts in sizes.items():
+            for n in counts:
+                path = Path(place) / "X.npy"
+                make_file(path, k, n)
+                times = seconds(path, k, clients, budget, runs)
+                yield Row(k, n, times, {engine: fresh(engine, path, k) for engine in engines})
+                path.unlink()
+
+
+# --- what comes out --------------------------------------------------------------------------------------------
+
+
+def exponent(found: list[Row], engine: str) -> float:
+    """b of seconds ~ n^b, by least squares, over 3x3 matrices from FIT_FROM on (or all there are)."""
+    small = [row for row in found if row.k == 3]
+    chosen = [row for row in small if row.n >= FIT_FROM] if small[-1].n > FIT_FROM else small
+    x, y = np.log([row.n for row in chosen]), np.log([row.seconds[engine] for row in chosen])
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def claims(found: list[Row]) -> dict[str, tuple[float, str, bool]]:
+    """Measured, wanted, and whether it holds; of the largest sizes that were run."""
+    small, large = (next(row for row in reversed(found) if row.k == k) for k in (3, 9))
+    share, speedup = small.share("mapped", "memory"), large.seconds["dask 1"] / large.seconds["dask 2"]
+    slope, megabytes = exponent(found, "mapped"), small.megabytes["mapped"]
+    return {
+        f"peak memory, {small.n:,} mapped 3x3 (MB)": (megabytes, f"< {LIMIT_MB}", megabytes < LIMIT_MB),
+        f"throughput of mapped against memory, {small.n:,} 3x3": (share, f">= {LIMIT_SHARE}", share >= LIMIT_SHARE),
+        "exponent of n, mapped": (slope, f"1 ± {LIMIT_EXPONENT}", abs(slope - 1) <= LIMIT_EXPONENT),
+        f"2 workers against 1, {large.n:,} 9x9": (speedup, f">= {LIMIT_SPEEDUP}", speedup >= LIMIT_SPEEDUP),
+    }
+
+
+def show(found: list[Row]) -> None:
+    console = Console(width=200)
+    times = Table(box=MARKDOWN, title="Seconds")
+    for name in ("matrices", "records", *ENGINES, *LIMITS):
+        times.add_column(name, justify="right")
+    shares = Table(box=MARKDOWN, title="Throughput as a share of the limits")
+    pairs = [(engine, limit) for engine in ("memory", "mapped") for limit in LIMITS]
+    for name in ("matrices", "records", *map(" / ".join, pairs)):
+        shares.add_column(name, justify="right")
+    memory = Table(box=MARKDOWN, title="Peak megabytes")
+    for name in ("matrices", "records", "the records themselves", *ENGINES):
+        memory.add_column(name, justify="right")
+    for row in found:
+        start = (f"{row.k}x{row.k}", f"{row.n:,}")
+        times.add_row(*start, *(f"{row.seconds[name]:.4f}" for name in (*ENGINES, *LIMITS)))
+        shares.add_row(*start, *(f"{row.share(*pair):.2f}" for pair in pairs))
+        memory.add_row(*start, f"{row.n * row.k**2 * 8 / 1e6:.0f}", *(f"{row.megabytes[name]:.0f}" for name in ENGINES))
+    table = Table(box=MARKDOWN, title="Claims")
+    for name in ("what", "measured", "wanted", "holds"):
+        table.add_column(name)
+    for name, (measured, wanted, holds) in claims(found).items():
+        table.add_row(name, f"{measured:.3g}", wanted, "yes" if holds else "NO")
+    console.print(times, shares, memory, table)
+
+
+def plot(found: list[Row], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    small = [row for row in found if row.k == 3]
+    counts = [row.n for row in small]
+    for name in (*ENGINES, *LIMITS):
+        left.loglog(counts, [row.seconds[name] for row in small], "--" if name in LIMITS else "o-", label=name)
+    for name in ENGINES:
+        right.loglog(counts, [max(row.megabytes[name], 0.1) for row in small], "o-", label=name)
+    right.loglog(counts, [row.n * 72e-6 for row in small], "k--", label="the records themselves")
+    left.set(xlabel="3x3 matrices", ylabel="seconds")
+    right.set(xlabel="3x3 matrices", ylabel="peak megabytes")
+    left.legend(), right.legend()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="up to 10^5 records, one run")
+    parser.add_argument("--measure", nargs=3, metavar=("ENGINE", "FILE", "K"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        engine, path, k = options.measure
+        print(measure_memory(engine, Path(path), int(k)))
+        return
+    budget, runs = (1.0, 2) if options.quick else (12.0, 5)
+    found = []
+    for row in rows(QUICK if options.quick else SIZES, [1, 2], budget, runs):
+        found.append(row)
+        print(f"{row.k}x{row.k}, {row.n:,}", file=sys.stderr)
+    show(found)
+    RESULTS.mkdir(exist_ok=True)
+    plot(found, RESULTS / "scale.png")
+    data = {"rows": [asdict(row) for row in found], "claims": claims(found), "exponents": _exponents(found)}
+    (RESULTS / "scale.json").write_text(json.dumps(data, indent=1))
+
+
+def _exponents(found: list[Row]) -> dict[str, float]:
+    slopes = {engine: exponent(found, engine) for engine in ENGINES}
+    assert all(map(math.isfinite, slopes.values()))
+    return slopes
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Who computes: this process, processes of this machine (--workers) or a cluster (--scheduler), through Dask.
+
+The noise and the ledger stay here in any case: workers send sums over blocks of records, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from riemdp.errors import InputError, RiemdpError
+
+PATIENCE = 30  # seconds for a scheduler to answer, and to have workers
+PACKAGES = ("riemdp", "numpy", "scipy", "numba")  # which must be the same everywhere, for the same bits
+
+
+@dataclass(frozen=True)
+class Workers:
+    """What --workers and --scheduler ask for; nothing is started yet."""
+
+    count: int | None
+    scheduler: str | None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and self.scheduler is not None:
+            raise InputError("--workers starts processes here, --scheduler uses those of a cluster: pass one of them.")
+        if self:
+            _require_dask("--workers" if self.scheduler is None else "--scheduler")
+
+    def __bool__(self) -> bool:
+        return self.count is not None or self.scheduler is not None
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Within it Dask uses them."""
+        if not self:
+            yield
+            return
+        import dask
+
+        client = _client_of(self.scheduler) if self.scheduler is not None else _client_here(self.count)
+        try:
+            with dask.config.set(scheduler=client), _losses_in_one_sentence():
+                yield
+        finally:
+            with suppress(Exception):  # whatever happens to the workers now, what they did is done
+                client.close()
+
+
+def _require_dask(option: str) -> None:
+    try:
+        import_module("distributed")
+        import_module("dask.array")
+    except ImportError:
+        raise InputError(f'{option} needs Dask: install it with pip install "riemdp[dask]".') from None
+
+
+@contextmanager
+def _losses_in_one_sentence() -> Iterator[None]:
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (KilledWorker, CancelledError, CommClosedError):
+        text = "workers were lost again and again: give them more memory; a reservation that was made stays counted."
+        raise RiemdpError(text) from None
+
+
+def _client_here(count: int | None) -> Any:
+    """Processes of this machine, of one thread each: the kernels keep a processor busy."""
+    from distributed import Client
+
+    how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL"}
+    return Client(n_workers=count, set_as_default=False, **how)
+
+
+def _client_of(address: str) -> Any:
+    """A cluster that runs already, with workers of the same software."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError):
+        raise InputError(f"--scheduler {address}: no scheduler answers there; start one by dask scheduler.") from None
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        _require_same_software(client.run(_versions))
+    except TimeoutError:
+        client.close()
+        raise InputError(f"--scheduler {address} has no workers: start some with dask worker {address}.") from None
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _versions() -> dict[str, str]:
+    return {name: _version(name) for name in PACKAGES}
+
+
+def _version(name: str) -> str:
+    try:
+        return str(import_module(name).__version__)
+    except ImportError:
+        return "no version"
+
+
+def _require_same_software(found: dict[str, dict[str, str]]) -> None:
+    here = _versions()
+    for worker, there in found.items():
+        for name in PACKAGES:
+            if there[name] != here[name]:
+                text = f"worker {worker} has {name} {there[name]}, but here it is {here[name]}: install the same one."
+                raise InputError(text)

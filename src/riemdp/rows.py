@@ -1,0 +1,105 @@
+"""What records are turned into, one by one: rows of numbers, block by block of a source.
+
+Rows are computed whenever a pass over them is made, so that memory does not grow with the records; or kept, if they
+are few. The code that computes them is chosen by the number of all records (`kernels_for`), so that both ways, and
+every worker, give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
+from riemdp.kernels.threads import map_ranges, one_blas_thread
+from riemdp.sources import Source, Task
+
+Array = NDArray[Any]
+T = TypeVar("T")
+Turn = Callable[[Array], Array]  # a block of rows into another, each row by itself; picklable
+
+MOST_KEPT = 2**24  # numbers: 128 MB
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """The records of a source, turned into rows of numbers."""
+
+    source: Source | Held
+    turns: tuple[Turn, ...] = ()
+
+    def map(self, task: Task[T]) -> list[T]:
+        """[task(rows of a block, place of its first one)] for every block, in order; the task must be picklable."""
+        return self.source.map(_Turned(kernels_chosen_for(self.source.n), self.turns, task))
+
+    def turned(self, turn: Callable[[Array], Any]) -> Rows:
+        """Turned into something else."""
+        return replace(self, turns=(*self.turns, turn))
+
+    def each(self, turn: Callable[[Array], T]) -> list[T]:
+        """[turn(rows of a block)] for every block."""
+        found: list[Any] = self.turned(turn).map(_itself)
+        return found
+
+    def columns(self, start: int, stop: int) -> Rows:
+        """Some of the numbers of each row."""
+        return self.turned(partial(_columns, start=start, stop=stop))
+
+    def kept(self, numbers: int) -> Rows:
+        """The same, held in memory if rows of so many numbers are few, and if the records are on this machine."""
+        is_held = isinstance(self.source, Held) and not self.turns
+        if is_held or not self.source.is_local or self.source.n * numbers > MOST_KEPT:
+            return self
+        return Rows(Held(tuple(self.map(_itself))))
+
+    def all(self) -> Array:
+        """All rows at once."""
+        return np.concatenate(self.map(_itself))
+
+
+def _itself(rows: Array, start: int) -> Array:  # noqa: ARG001
+    return rows
+
+
+def _columns(rows: Array, start: int, stop: int) -> Array:
+    return np.ascontiguousarray(rows[:, start:stop])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Turned(Generic[T]):
+    """A task on blocks of records, from one on rows; it may run anywhere, so it brings along what chooses the code."""
+
+    records: int
+    turns: tuple[Turn, ...]
+    task: Task[T]
+
+    def __call__(self, rows: Array, start: int) -> T:
+        with kernels_for(self.records), np.errstate(all="ignore"):
+            for turn in self.turns:
+                rows = turn(rows)
+            return self.task(rows, start)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Held:
+    """Blocks that were computed before, and are held in memory: few enough that no pass over them takes long."""
+
+    blocks: tuple[Array, ...]
+    is_local: ClassVar[bool] = True
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return sum(map(len, self.blocks))
+
+    def map(self, task: Task[T]) -> list[T]:
+        """As a source does."""
+        starts = list(accumulate(map(len, self.blocks), initial=0))
+        with one_blas_thread():
+            return map_ranges(lambda i, _: task(self.blocks[i], starts[i]), len(self.blocks), 1)

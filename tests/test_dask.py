@@ -1,0 +1,289 @@
+"""Dask: the same bits on any chunks and workers, lost workers are survived, and the release happens once, here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import riemdp as rd
+from riemdp import sources
+from riemdp.cli import app
+from riemdp.cli import workers as cli_workers
+from riemdp.data import open_records
+from riemdp.privacy.bounded import Bounded
+from riemdp.sources import reporting
+from riemdp.statistics.mean import Query
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N = 40_000  # three blocks
+BALLS = {
+    "log-euclidean": rd.Ball(rd.SPDLogEuclidean(3), np.eye(3), 1.5),
+    "affine": rd.Ball(rd.SPDAffine(3), np.eye(3), 1.5),
+    "sphere": rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.7),
+}
+
+
+def records(name, n=N):
+    return BALLS[name].space.random_point(n, 0)
+
+
+def before_noise(X, ball, statistic="frechet-mean"):
+    """The private value, as wrapped mechanisms take it."""
+    query = Query(len(X), "wrapped-gaussian", statistic=statistic)
+    return query.value(query.plan(ball, rd.GDP(1.0)), Bounded(X, ball)).tobytes()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return {name: before_noise(records(name), ball) for name, ball in BALLS.items()}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes, each with a nanny that starts it again when it dies."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs="CRITICAL"
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected
+
+
+# --- the same bits -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", [1, 7, 1000, 2**14, -1])
+@pytest.mark.parametrize("name", BALLS)
+def test_chunks_do_not_change_a_bit(name, chunks, monkeypatch):
+    monkeypatch.setattr(sources, "MOST_ROWS", 2**8)  # chunks of 1 record, and still several blocks
+    X = records(name, 600)
+    array = da.from_array(X, chunks=(chunks, *X.shape[1:]))
+    assert before_noise(array, BALLS[name]) == before_noise(X, BALLS[name])
+
+
+@pytest.mark.parametrize("name", BALLS)
+def test_processes_do_not_change_a_bit(name, client, expected):
+    X = records(name)
+    for chunks in (9_000, 2**14):
+        assert before_noise(da.from_array(X, chunks=(chunks, *X.shape[1:])), BALLS[name]) == expected[name]
+
+
+def test_every_scheduler_of_dask_will_do(expected):
+    import dask
+
+    array = da.from_array(records("affine"), chunks=(9_000, 3, 3))
+    for scheduler in ("threads", "synchronous"):
+        with dask.config.set(scheduler=scheduler):
+            assert before_noise(array, BALLS["affine"]) == expected["affine"]
+
+
+@pytest.mark.parametrize("kind", ["npy", "folder", "zarr", "parquet", "csv"])
+@pytest.mark.filterwarnings("ignore::UserWarning")  # zarr's
+def test_workers_read_the_files_themselves(tmp_path, kind, client):
+    ball, X = BALLS["affine"], records("affine", 2_000)
+    if kind in ("npy", "folder"):
+        for i, part in enumerate(np.array_split(X, 3)):
+            np.save(tmp_path / f"{i}.npy", X if kind == "npy" else part)
+    elif kind == "csv":
+        np.savetxt(tmp_path / "X.csv", X.reshape(len(X), 9), delimiter=",", fmt="%.17g")
+    elif kind == "zarr":
+        pytest.importorskip("zarr").save(str(tmp_path / "X.zarr"), X)
+    else:
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table(dict(zip("abcdefghi", X.reshape(-1, 9).T, strict=True))), tmp_path / "X.parquet")
+    stored = open_records({"npy": tmp_path / "0.npy", "folder": tmp_path}.get(kind, tmp_path / f"X.{kind}"))
+    assert isinstance(stored.for_workers(ball.space), da.Array)
+    assert before_noise(stored.for_workers(ball.space), ball) == before_noise(stored.points(ball.space), ball) == before_noise(X, ball)
+
+
+def test_adaptation_and_check_of_a_dask_array_are_those_of_an_array():
+    X, ball = records("affine", 3_000), rd.Ball(rd.SPDAffine(3), np.eye(3), 5.0)
+    array = da.from_array(X, chunks=(700, 3, 3))
+    assert rd.check(array, ball) == rd.check(X, ball)
+    ask = {"size": 2, "seed": 1, "adapt": True}
+    assert np.array_equal(rd.simulate(array, ball, rd.GDP(1.0), **ask), rd.simulate(X, ball, rd.GDP(1.0), **ask))
+
+
+def test_what_needs_all_records_at_once_says_so(tmp_path):
+    array, ledger = da.from_array(records("sphere", 500), chunks=(100, 3)), rd.Ledger(tmp_path / "l.db", rd.PureDP(2.0))
+    with pytest.raises(rd.MechanismError, match="kng"):
+        rd.private_mean(array, BALLS["sphere"], rd.PureDP(1.0), mechanism="kng", ledger=ledger)
+    assert ledger.history() == []
+
+
+# --- lost workers and interrupts -----------------------------------------------------------------------------------
+
+
+def dies_once(block, marker, block_info):
+    """Ends the process that works on the second chunk, the first time."""
+    if block_info[0]["chunk-location"][0] == 1 and not os.path.exists(marker):
+        with open(marker, "x"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def fragile(X, marker):
+    """A Dask array of X whose second chunk kills a worker."""
+    array = da.from_array(X, chunks=(2**14, 3, 3))
+    return array.map_blocks(dies_once, marker=str(marker), dtype=float, meta=np.empty((0, 0, 0)))
+
+
+def test_a_killed_worker_changes_no_bit_and_spends_nothing_twice(tmp_path, client, expected, monkeypatch):
+    name, seen, draw, pids = "affine", [], Query.draw, client.run(os.getpid)
+    monkeypatch.setattr(Query, "draw", lambda query, plan, value, ball: seen.append(value.tobytes()) or draw(query, plan, value, ball))
+    ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
+    array = fragile(records(name), tmp_path / "killed")
+    release = rd.private_mean(array, BALLS[name], rd.GDP(0.5), mechanism="wrapped-gaussian", ledger=ledger)
+    assert (tmp_path / "killed").exists()
+    assert seen == [expected[name]]
+    assert [entry.status for entry in ledger.history()] == ["released"]
+    assert release.n == N
+    client.wait_for_workers(2, timeout=60)
+    assert client.run(os.getpid) != pids
+
+
+def slowly(block, start):
+    time.sleep(0.05)
+
+
+def test_an_interrupt_calls_the_rest_off(client):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    array = da.zeros((2**14 * 60, 2), chunks=(2**14, 2))
+    with reporting(interrupt), pytest.raises(KeyboardInterrupt):
+        sources.source_of(array).map(slowly)
+    until = time.monotonic() + 20
+    while client.processing() and any(client.processing().values()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(client.processing().values())
+    assert time.monotonic() < until
+
+
+def test_an_interrupted_release_is_counted_once_and_leaves_nothing(tmp_path):
+    """The reservation came first: nobody can tell what was seen before the interrupt."""
+    np.save(tmp_path / "X.npy", records("affine", 500))
+    ledger, out = tmp_path / "ledger.db", tmp_path / "mean.npy"
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    line = f"mean {tmp_path}/X.npy --space spd-affine --center identity --radius 1.5 --mu 0.5 --ledger {ledger} --budget-mu 1 --out {out}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources.ArraySource, "_parts", interrupt)
+        assert CliRunner().invoke(app, line.split()).exit_code == 130
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy", "ledger.db"]
+    assert [entry.status for entry in rd.Ledger(ledger).history()] == ["reserved"]
+
+
+# --- the command line ----------------------------------------------------------------------------------------------
+
+MEAN = "mean X.npy --space spd-affine --center identity --radius 1.5 --mu 0.5"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("X.npy", records("affine", 2_000))
+    return tmp_path
+
+
+def run(line):
+    return CliRunner().invoke(app, line.split())
+
+
+def test_a_mean_and_a_check_by_a_cluster_that_runs_already(here, client):
+    ledger = "--ledger ledger.db --budget-mu 1 --out mean.json"
+    result = run(f"{MEAN} {ledger} --scheduler {client.scheduler.address}")
+    assert result.exit_code == 0, result.output
+    assert rd.Release.load("mean.json").n == 2_000
+    assert [entry.status for entry in rd.Ledger("ledger.db").history()] == ["released"]
+    look = "check X.npy --space spd-affine --center identity --radius 1.5 --json"
+    assert run(f"{look} --scheduler {client.scheduler.address}").stdout == run(look).stdout != ""
+    assert client.run(os.getpid)  # still there
+
+
+def test_a_mean_by_processes_of_this_machine(here):
+    result = run(f"{MEAN} --workers 1 --json")
+    assert result.exit_code == 0, result.output
+    assert '"n": 2000' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--workers 0", "--workers"),
+        ("--workers two", "--workers"),
+        ("--workers 2 --scheduler tcp://127.0.0.1:1", "pass one of them"),
+        ("--scheduler tcp://127.0.0.1:1", "no scheduler answers there"),
+        ("--scheduler nonsense://x", "no scheduler answers there"),
+        ("--scheduler ''", "no scheduler answers there"),
+        ("--workers 2 --mechanism kng", "kng"),
+    ],
+)
+def test_wrong_workers(here, line, says, monkeypatch):
+    monkeypatch.setattr(cli_workers, "PATIENCE", 0.5)
+    result = run(f"{MEAN} --ledger ledger.db --budget-mu 1 --out mean.npy {line}")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.output
+    assert says in result.stderr
+    assert [path.name for path in here.iterdir()] == ["X.npy"]
+
+
+def test_workers_of_other_software_are_refused(here, client, monkeypatch):
+    monkeypatch.setattr(cli_workers, "_version", lambda name: "0.0")  # here; there it is as it is
+    result = run(f"{MEAN} --scheduler {client.scheduler.address}")
+    assert result.exit_code == 2
+    assert f"has riemdp {rd.__version__}, but here it is 0.0: install the same one" in result.stderr
+
+
+def test_a_task_refuses_to_run_in_another_version():
+    with pytest.raises(rd.InputError, match="a worker has riemdp"):
+        sources._run_chunk(np.zeros((2, 2)), slowly, 0, "0.0")
+
+
+@pytest.mark.parametrize("missing", ["distributed", "dask.array"])
+@pytest.mark.parametrize("option", ["--workers 2", "--scheduler tcp://127.0.0.1:8786"])
+def test_without_the_extra_one_sentence_says_how_to_install_it(here, option, missing, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    result = run(f"{MEAN} {option}")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install "riemdp[dask]".\n'
+
+
+# --- descriptors and estimators ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "features"), [((7, 12, 13), "tuzel"), ((7, 12, 13), "five"), ((7, 12, 13, 3), "tuzel")])
+def test_descriptors_of_a_dask_array_are_one_too(shape, features):
+    images = np.random.default_rng(0).random(shape)
+    lazy = rd.covariance_descriptors(da.from_array(images, chunks=(3, 5, 13, *shape[3:])), features=features)
+    whole = rd.covariance_descriptors(images, features=features)
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == whole.shape
+    assert np.array_equal(lazy.compute(), whole)
+    images[5] = 2.0
+    with pytest.raises(rd.InputError, match=r"images\[5\] has values outside"):
+        rd.covariance_descriptors(da.from_array(images, chunks=(3, 5, 13, *shape[3:]))).compute()
+    with pytest.raises(rd.InputError, match="images has shape"):
+        rd.covariance_descriptors(da.zeros((2, 3)))
+
+
+def test_an_estimator_takes_a_dask_array():
+    array = da.from_array(records("affine", 500), chunks=(200, 3, 3))
+    fitted = rd.PrivateFrechetMean(ball=BALLS["affine"], guarantee=rd.GDP(1.0)).fit(array)
+    assert (fitted.n_features_in_, fitted.release_.n, fitted.mean_.shape) == (3, 500, (3, 3))
+    with pytest.raises(rd.InputError, match=r"X has shape \(9,\)"):
+        rd.PrivateFrechetMean(ball=BALLS["affine"], guarantee=rd.GDP(1.0)).fit(da.zeros(9))
