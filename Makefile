@@ -3,15 +3,17 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+# Versions that are known to work together (make constraints); none for other Pythons, or with CONSTRAINTS= (empty).
+CONSTRAINTS ?= $(wildcard constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt)
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # Modules compile when first imported: most are never.
-INSTALL := $(PIP) install --no-compile
+INSTALL := $(PIP) install --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench scale figures audit lint docs clean
+.PHONY: help demo test bench scale figures audit fuzz lint docs constraints supply clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -22,6 +24,9 @@ help:
 	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
 	@echo "make audit   claims against what can be measured, of everything on offer (about 6 hours; ARGS=--quick: a minute)"
+	@echo "make fuzz    every parser and entry point, a million cases or ten minutes each (TIME=60: a minute for all)"
+	@echo "make supply  known vulnerabilities, a bill of materials in build/, the wheel built twice and compared"
+	@echo "make constraints   pin what pip resolves now, for this Python"
 	@echo "make docs    the documentation, as pages in site/"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make clean   remove what the others made"
@@ -49,6 +54,18 @@ audit: .venv/runtime.done
 	$(BIN)/python audits/product.py $(ARGS)
 	$(BIN)/python audits/timing.py $(ARGS)
 
+fuzz: .venv/fuzz.done
+	$(BIN)/python fuzz/run.py $(addprefix --time ,$(TIME)) $(ARGS)
+
+constraints: .venv/pip.done
+	$(BIN)/python supply/constraints.py
+
+# The audit needs the network; what it finds is reported, and the rest is done all the same.
+supply: .venv/supply.done
+	$(BIN)/python supply/reproducible.py
+	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
+	$(BIN)/pip-audit --skip-editable --strict --requirement $(or $(CONSTRAINTS),/dev/null) --no-deps --disable-pip
+
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -68,7 +85,7 @@ clean:
 
 build/wheel.done: .venv/pip.done $(SOURCES)
 	@rm -rf build/wheel
-	@$(PIP) wheel --no-deps --wheel-dir build/wheel .
+	@PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(PIP) wheel --no-deps --wheel-dir build/wheel .
 	@touch $@
 
 # A wheel of the same version does not replace an installed one unless forced.

@@ -21,6 +21,7 @@ from riemdp import files
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.noise import add_laplace
 
 SPHERE = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 X = rd.Sphere(2).random_point(20, np.random.default_rng(0))
@@ -116,8 +117,7 @@ def limited(size, work):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         return work()
-    except rd.RiemdpError as problem:
-        assert "\n" not in str(problem)
+    except rd.RiemdpError:
         return None
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -176,7 +176,7 @@ def disk_full_command(folder):
 
 
 def forks(folder):
-    """Children that inherit everything, also in the middle of other threads' releases, draw their own noise."""
+    """Children that inherit everything, also in the middle of other threads' draws, draw their own noise."""
     book = Ledger(folder / "ledger.db", BUDGET)
     names = ("wrapped-laplace", "wrapped-gaussian", "riemannian-laplace", "kng")
     guarantee = {"wrapped-gaussian": rd.GDP(0.5)}
@@ -193,7 +193,7 @@ def forks(folder):
 
     def busy():
         while not stop.is_set():
-            mine.append(release().value.tobytes().hex())
+            mine.append(add_laplace(np.zeros(3), 1.0, 2.0**-20).tobytes().hex())
 
     threads = [threading.Thread(target=busy) for _ in range(2)]
     for thread in threads:

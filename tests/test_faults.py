@@ -62,7 +62,7 @@ def draws(monkeypatch):
 def test_killed_at_every_step(tmp_path):
     """Whatever was drawn is recorded as spent; a file is the old one or the new one, whole."""
     outcomes = run_worker("killed", tmp_path)
-    spent = {"before the reservation": []} | dict.fromkeys(["after the confirmation", "never"], ["released"])
+    spent = {"before the reservation": [], "after the confirmation": ["released"], "never": ["released"]}
     in_place = ("after the file is in place", "never")
     for step, outcome in outcomes.items():
         expected = spent.get(step, ["released"] if "file" in step else ["reserved"])
@@ -269,3 +269,27 @@ def test_a_thread_that_holds_the_lock_does_not_stop_others_for_ever(book):
     thread.join()
     release(book)
     assert len(book.history()) == 1
+
+
+def test_a_property_that_is_being_computed_elsewhere_stops_nobody():
+    """As after a fork: another thread is in the midst of it, for ever as far as this one is concerned."""
+    from riemdp.caching import cached_property
+
+    inside, leave = threading.Event(), threading.Event()
+
+    class Thing:
+        @cached_property
+        def value(self):
+            if threading.current_thread() is not threading.main_thread():
+                inside.set()
+                leave.wait(60)
+            return object()
+
+    thing, other = Thing(), Thing()
+    thread = threading.Thread(target=lambda: other.value)
+    thread.start()
+    inside.wait(60)
+    first = thing.value
+    assert thing.value is first
+    leave.set()
+    thread.join()

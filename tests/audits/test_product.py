@@ -40,7 +40,8 @@ def test_the_quick_audit_contradicts_nothing(tmp_path, monkeypatch):
     assert written["confidence"] == product.CONFIDENCE
     assert len(written["rows"]) == len(product.quick_cases())
     assert all(row["holds"] for row in written["rows"])
-    assert sum(any(row["release"]["bounds"].values()) for row in written["rows"]) >= 4  # it is not blind
+    assert sum(any(row["float64"]["bounds"].values()) for row in written["rows"]) >= 4  # it is not blind
+    assert written["rows"][0]["release"]["bounds"]["epsilon"] > 0.1
     assert (tmp_path / "product.md").read_text().count("| yes |") == len(written["rows"])
 
 
