@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import shlex
@@ -17,6 +18,7 @@ import riemdp as rd
 from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
+from riemdp.cli.output import pass_bars
 
 MAIN = "from riemdp.cli import main; main()"
 BALL = "--space spd-affine --center identity --radius 1.5".split()
@@ -468,6 +470,23 @@ def test_works_in_a_pipe_without_progress_or_colour():
     failed = in_a_process("audit", "--space", "sphere", "--size", "two")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert len(failed.stderr.splitlines()) == 1
+
+
+def test_a_bar_for_every_pass_on_a_terminal_only(monkeypatch):
+    class Screen(io.StringIO):
+        shows = True
+
+        def isatty(self):
+            return self.shows
+
+    monkeypatch.setattr(sys, "stderr", Screen())
+    with pass_bars("reading") as report:
+        for done in (1, 2, 3, 1, 2):
+            report(done, 3)
+    assert "reading, pass 2" in sys.stderr.getvalue()
+    monkeypatch.setattr(Screen, "shows", False)
+    with pass_bars("reading") as report:
+        assert report is None
 
 
 def test_a_closed_pipe_is_left_in_silence(here):

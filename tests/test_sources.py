@@ -14,7 +14,7 @@ import pytest
 import riemdp as rd
 from riemdp import sources
 from riemdp.data import open_records
-from riemdp.kernels.threads import _controller, map_ranges
+from riemdp.kernels.threads import _blas, _controller, map_ranges
 from riemdp.sources import block_rows, reporting, source_of
 
 N = 1003
@@ -58,7 +58,7 @@ def on_disk(place: Path, name: str):
         return np.load(place / "X.npy", mmap_mode="r")
     if name == "zarr":
         zarr = pytest.importorskip("zarr")
-        array = zarr.create_array(str(place / "X.zarr"), shape=X.shape, dtype=X.dtype, chunks=(100, 3, 2))
+        array = zarr.open_array(str(place / "X.zarr"), mode="w", shape=X.shape, dtype=X.dtype, chunks=(100, 3, 2))
         array[...] = X
         return array
     if name == "folder":
@@ -181,6 +181,7 @@ def test_an_interrupt_stops_the_pass(form, monkeypatch):
     may_go_on.set()
     timer.cancel()
     assert len(begun) < 16
+    assert _blas.callers == 0
 
 
 # --- memory maps -------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import math
 import mmap
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import pairwise
@@ -67,9 +67,10 @@ class Source(ABC):
         The task must be picklable, and a function of the block alone: it may run elsewhere, and again.
         """
         results: list[T] = []
-        for part in self._parts(task):
-            results.extend(part)
-            self._report(len(results))
+        with closing(self._parts(task)) as parts:  # an interrupt ends them too, at once
+            for part in parts:
+                results.extend(part)
+                self._report(len(results))
         return results
 
     def _report(self, done: int) -> None:
@@ -78,7 +79,7 @@ class Source(ABC):
             progress(done, -(-self.n // self.block))
 
     @abstractmethod
-    def _parts(self, task: Task[T]) -> Iterator[list[T]]:
+    def _parts(self, task: Task[T]) -> Generator[list[T], None, None]:
         """The results of the blocks, some at a time, in order."""
 
     def __repr__(self) -> str:
@@ -138,7 +139,7 @@ class ArraySource(Source):
         found: np.dtype[Any] = self.rows.dtype
         return found
 
-    def _parts(self, task: Task[T]) -> Iterator[list[T]]:
+    def _parts(self, task: Task[T]) -> Generator[list[T], None, None]:
         with one_blas_thread():
             yield from each_range(lambda i, j: run_blocks(self._read(i, j), task, i), self.n, self._grain)
 
@@ -242,7 +243,7 @@ class DaskSource(Source):
         found: np.dtype[Any] = self.array.dtype
         return found
 
-    def _parts(self, task: Task[T]) -> Iterator[list[T]]:
+    def _parts(self, task: Task[T]) -> Generator[list[T], None, None]:
         from dask import delayed
         from dask.base import get_scheduler
 
@@ -286,7 +287,7 @@ def _run_chunk(rows: Array, task: Task[T], start: int, version: str) -> list[T]:
         return run_blocks(np.asarray(rows), task, start)
 
 
-def _gathered(parts: list[Any], client: Any) -> Iterator[Any]:
+def _gathered(parts: list[Any], client: Any) -> Generator[Any, None, None]:
     """From a cluster, each as soon as it and all before it are done; an interrupt calls the rest off."""
     futures = client.compute(parts)
     try:

@@ -179,6 +179,12 @@ class Product(Space):
     def _project(self, raw: Array) -> Array:
         return self._assemble(self._per_factor("_project", self._inner(raw)))
 
+    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        """Factor by factor; one part that cannot be projected spoils the record."""
+        parts = zip(self.factors, self._inner(raw), self._inner(base), strict=True)
+        coords, usable = zip(*(factor._record_log(x, p) for factor, x, p in parts), strict=True)
+        return np.concatenate(coords, axis=-1), np.logical_and.reduce(usable)
+
     def _settle(self, points: Array) -> Array:
         return self._assemble(self._per_factor("_settle", self._inner(points)))
 
