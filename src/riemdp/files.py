@@ -1,16 +1,18 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and read with one sentence about what is wrong."""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from riemdp.errors import InputError
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file beside its place and move it there in one step."""
+def write_whole(path: str | Path, content: bytes, *, readers: int = 0o644) -> None:
+    """Write a file beside its place and move it there in one step; `readers` are its permissions."""
     try:
         target = Path(path)
         descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -21,8 +23,18 @@ def write_whole(path: str | Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(draft, 0o644)
+        os.chmod(draft, readers)
         os.replace(draft, target)
     except OSError as error:
         Path(draft).unlink(missing_ok=True)
         raise InputError(f"path = {path!r} cannot be written ({error}): pass another.") from None
+
+
+def read_json(path: str | Path, writer: str) -> Any:
+    """The data in a JSON file, which `writer` should have written."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except (OSError, TypeError) as error:
+        raise InputError(f"path = {str(path)!r} cannot be read ({error}): pass a file that {writer} wrote.") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"path = {str(path)!r} is not JSON: pass a file that {writer} wrote.") from None

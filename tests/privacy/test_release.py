@@ -174,6 +174,7 @@ def test_threads_draw_different_noise_and_are_all_recorded(tmp_path):
     assert [entry.status for entry in ledger.history()] == ["released"] * 8
 
 
+@pytest.mark.system_randomness
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_forked_processes_draw_different_noise():
     some_release()  # everything that a child could inherit is set up

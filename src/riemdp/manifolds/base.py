@@ -370,6 +370,13 @@ class Space(ABC):
             raise InputError(f"{_which(good, name)} is not a point of {self!r}: make it one with project().")
         return self._settle(array)
 
+    def _one_point(self, value: Any, name: str) -> Array:
+        """The value as one point, in the form of the primitives."""
+        point = self._points(value, name)
+        if point.shape != self._inner_shape:
+            raise InputError(f"{name} has shape {np.shape(value)}: pass one point.")
+        return point
+
     def _settle(self, points: Array) -> Array:
         """Points within the tolerance, brought exactly onto the space."""
         return self._project(points)

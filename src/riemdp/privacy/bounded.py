@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Product, Space
@@ -54,7 +55,7 @@ class Ball:
                 f"radius = {radius!r} is too large for {self.space!r}: means are unique only in balls of radius "
                 f"below {self.space.uniqueness_radius:.6g}; pass a smaller one."
             )
-        center = one_point(self.space, self.center, "center")
+        center = self.space._one_point(self.center, "center")
         frozen = np.array(self.space._write(center, self.space.origin))
         frozen.flags.writeable = False
         object.__setattr__(self, "center", frozen)
@@ -79,7 +80,7 @@ class Ball:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
         if footpoint is None:
             return np.zeros(self.space.dim)
-        point = one_point(self.space, footpoint, "footpoint")
+        point = self.space._one_point(footpoint, "footpoint")
         with np.errstate(all="ignore"):
             coords = self.space._log(point, self._inner_center)
         if not np.isfinite(coords).all():
@@ -216,14 +217,6 @@ class Bounded:
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
-
-
-def one_point(space: Space, value: Any, name: str) -> Array:
-    """The value as one point of the space, in the form of its primitives."""
-    point = space._points(value, name)
-    if point.shape != space._inner_shape:
-        raise InputError(f"{name} has shape {np.shape(value)}: pass one point.")
-    return point
 
 
 # --- one record at a time ------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.files import write_whole
+from riemdp.files import read_json, write_whole
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
-from riemdp.privacy.bounded import Ball, one_point
+from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 
@@ -42,7 +42,7 @@ class Plan:
 
 
 class Drawn(NamedTuple):
-    """One draw of a mechanism: a point, and the public grid to which it was rounded (None: float64 as it came)."""
+    """One draw of a mechanism: a point, and the public grid to which the ideal draw was rounded once, if it was."""
 
     point: Array
     grid: float | None
@@ -138,13 +138,7 @@ class Release:
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read what `save` wrote."""
-        try:
-            data = json.loads(Path(path).read_bytes())
-        except (OSError, TypeError) as error:
-            raise InputError(f"path = {str(path)!r} cannot be read ({error}): pass a file that save() wrote.") from None
-        except (ValueError, RecursionError):
-            raise InputError(f"path = {str(path)!r} is not JSON: pass a file that Release.save() wrote.") from None
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path, "Release.save()"))
 
 
 _NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
@@ -160,7 +154,7 @@ def _check_types(rest: dict[str, Any]) -> None:
 
 
 def _point(value: Any, space: Space, name: str) -> Array:
-    return np.asarray(space._write(one_point(space, value, name), space.origin))
+    return np.asarray(space._write(space._one_point(value, name), space.origin))
 
 
 def release(

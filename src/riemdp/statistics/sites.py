@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError
-from riemdp.files import write_whole
+from riemdp.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.mechanisms import MECHANISMS, by_name
@@ -63,19 +63,13 @@ class SiteSum:
         return cls(ball, n, total)
 
     def save(self, path: str | Path) -> None:
-        """Write JSON, whole or not at all. Keep the file as secret as the records."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1).encode())
+        """Write JSON, whole or not at all, for this user's eyes only. Keep the file as secret as the records."""
+        write_whole(path, json.dumps(self.to_dict(), indent=1).encode(), readers=0o600)
 
     @classmethod
     def load(cls, path: str | Path) -> SiteSum:
         """Read what `save` wrote."""
-        try:
-            data = json.loads(Path(path).read_bytes())
-        except (OSError, TypeError) as error:
-            raise InputError(f"path = {str(path)!r} cannot be read ({error}): pass a file that save() wrote.") from None
-        except (ValueError, RecursionError):
-            raise _not_a_sum() from None
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path, "SiteSum.save()"))
 
 
 def _not_a_sum() -> InputError:
