@@ -2,9 +2,10 @@
 
 The value before noise of the private log-Euclidean mean, one pass, of n matrices: in memory, from a memory-mapped
 file, and by Dask with one and two worker processes that read the file themselves. Beside them stand what no
-computation can beat, in turns in one process so that a disturbance hits all: reading the file, the fused sum of
-logarithms, and the eigendecompositions alone. Peak memory is that of fresh processes, beyond what they had before
-the pass (and beyond the records, if those are in memory); of all workers together for Dask.
+computation can beat, in turns in one process: reading the file, the fused sum of logarithms, and the
+eigendecompositions alone. Times are the best of some runs, shares of them are of processor time. Peak memory is that
+of fresh processes, beyond what they had before the pass (and beyond the records, if those are in memory); of all
+workers together for Dask.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import math
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.box import MARKDOWN
@@ -28,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import riemdp as rd
-from measure import interleaved
+from riemdp.cli.workers import client_here
 from riemdp.data import open_records
 from riemdp.kernels import spectral
 from riemdp.privacy.bounded import Bounded
@@ -46,18 +48,25 @@ FIT_FROM = 10**5  # below, what does not depend on n shows
 LIMIT_MB, LIMIT_SHARE, LIMIT_EXPONENT, LIMIT_SPEEDUP = 300, 0.6, 0.05, 1.5
 
 
+class Time(NamedTuple):
+    """Best of some runs: on a busy machine others only add to it."""
+
+    wall: float
+    cpu: float  # of this process, all threads; not of workers
+
+
 @dataclass(frozen=True)
 class Row:
-    """One number of matrices of one size: median seconds, and peak megabytes beyond those before the pass."""
+    """One number of matrices of one size: seconds, and peak megabytes beyond those before the pass."""
 
     k: int
     n: int
-    seconds: dict[str, float]
+    seconds: dict[str, Time]
     megabytes: dict[str, float]
 
     def share(self, engine: str, limit: str) -> float:
-        """How much of the limit's throughput the engine has."""
-        return self.seconds[limit] / self.seconds[engine]
+        """How much of the limit's throughput the engine has, by processor time: others do not disturb it."""
+        return self.seconds[limit].cpu / self.seconds[engine].cpu
 
 
 # --- what is measured ------------------------------------------------------------------------------------------
@@ -116,20 +125,13 @@ def _chosen(task: Callable[[np.ndarray, int], float], n: int, block: np.ndarray,
 
 @contextmanager
 def clusters(counts: list[int]) -> Iterator[dict[int, Any]]:
-    """A client for each number of worker processes."""
-    from distributed import Client, LocalCluster
-
+    """A client for each number of worker processes, as --workers makes them."""
     with ExitStack() as stack:
-        found = {}
-        for count in counts:
-            how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-            cluster = stack.enter_context(LocalCluster(n_workers=count, silence_logs="CRITICAL", **how))
-            found[count] = stack.enter_context(Client(cluster, set_as_default=False))
-        yield found
+        yield {count: stack.enter_context(client_here(count)) for count in counts}
 
 
-def seconds(path: Path, k: int, clients: dict[int, Any], budget: float, runs: int) -> dict[str, float]:
-    """Median seconds of all contestants, in turns; they must agree to the bit."""
+def seconds(path: Path, k: int, clients: dict[int, Any], budget: float, runs: int) -> dict[str, Time]:
+    """Best times of all contestants, in turns; they must agree to the bit."""
     X = np.load(path)
     contestants: dict[str, Callable[[], Any]] = {
         "memory": lambda: value(X, k),
@@ -139,11 +141,20 @@ def seconds(path: Path, k: int, clients: dict[int, Any], budget: float, runs: in
         "sum of logs": lambda: on_blocks(X, sum_of_logs),
         "eigen-kernel": lambda: on_blocks(X, eigen),
     }
-    timings = interleaved(contestants, budget, runs, pause=0.0)
-    values = {timings[name].result for name in ENGINES if name in timings}
-    if len(values) != 1:
+    results = {name: run() for name, run in contestants.items()}  # loads the code, fills the file's cache: not counted
+    if len({results[name] for name in ENGINES}) != 1:
         sys.exit(f"k = {k}, {path}: the values before noise differ")
-    return {name: timing.seconds for name, timing in timings.items()}
+    times: dict[str, list[Time]] = {name: [] for name in contestants}
+    for name in [*contestants] * runs:
+        if sum(found.wall for found in times[name]) < budget:
+            times[name].append(_time(contestants[name]))
+    return {name: Time(min(t.wall for t in found), min(t.cpu for t in found)) for name, found in times.items()}
+
+
+def _time(run: Callable[[], Any]) -> Time:
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return Time(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def peak() -> float:
@@ -222,14 +233,19 @@ def exponent(found: list[Row], engine: str) -> float:
     """b of seconds ~ n^b, by least squares, over 3x3 matrices from FIT_FROM on (or all there are)."""
     small = [row for row in found if row.k == 3]
     chosen = [row for row in small if row.n >= FIT_FROM] if small[-1].n > FIT_FROM else small
-    x, y = np.log([row.n for row in chosen]), np.log([row.seconds[engine] for row in chosen])
+    x, y = np.log([row.n for row in chosen]), np.log([_cost(row, engine) for row in chosen])
     return float(np.polyfit(x, y, 1)[0])
+
+
+def _cost(row: Row, engine: str) -> float:
+    """Processor time; wall time where the work is done elsewhere."""
+    return row.seconds[engine].wall if engine.startswith("dask") else row.seconds[engine].cpu
 
 
 def claims(found: list[Row]) -> dict[str, tuple[float, str, bool]]:
     """Measured, wanted, and whether it holds; of the largest sizes that were run."""
     small, large = (next(row for row in reversed(found) if row.k == k) for k in (3, 9))
-    share, speedup = small.share("mapped", "memory"), large.seconds["dask 1"] / large.seconds["dask 2"]
+    share, speedup = small.share("mapped", "memory"), large.seconds["dask 1"].wall / large.seconds["dask 2"].wall
     slope, megabytes = exponent(found, "mapped"), small.megabytes["mapped"]
     return {
         f"peak memory, {small.n:,} mapped 3x3 (MB)": (megabytes, f"< {LIMIT_MB}", megabytes < LIMIT_MB),
@@ -253,7 +269,9 @@ def show(found: list[Row]) -> None:
         memory.add_column(name, justify="right")
     for row in found:
         start = (f"{row.k}x{row.k}", f"{row.n:,}")
-        times.add_row(*start, *(f"{row.seconds[name]:.4f}" for name in (*ENGINES, *LIMITS)))
+        times.add_row(*start, *(f"{row.seconds[name].wall:.4f}" for name in (*ENGINES, *LIMITS)))
+        cpu = {name: f"{best.cpu:.4f}" for name, best in row.seconds.items() if not name.startswith("dask")}
+        times.add_row("", "processor", *(cpu.get(name, "") for name in (*ENGINES, *LIMITS)))
         shares.add_row(*start, *(f"{row.share(*pair):.2f}" for pair in pairs))
         megabytes = (f"{row.megabytes[name]:.0f}" if name in row.megabytes else "" for name in ENGINES)
         memory.add_row(*start, f"{row.n * row.k**2 * 8 / 1e6:.0f}", *megabytes)
@@ -275,7 +293,7 @@ def plot(found: list[Row], path: Path) -> None:
     small = [row for row in found if row.k == 3]
     counts = [row.n for row in small]
     for name in (*ENGINES, *LIMITS):
-        left.loglog(counts, [row.seconds[name] for row in small], "--" if name in LIMITS else "o-", label=name)
+        left.loglog(counts, [row.seconds[name].wall for row in small], "--" if name in LIMITS else "o-", label=name)
     for name in ENGINES:
         known = [row for row in small if name in row.megabytes]
         right.loglog([row.n for row in known], [max(row.megabytes[name], 0.1) for row in known], "o-", label=name)
