@@ -21,7 +21,6 @@ from riemdp import files
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.noise import add_laplace
 
 SPHERE = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 X = rd.Sphere(2).random_point(20, np.random.default_rng(0))
@@ -193,7 +192,7 @@ def forks(folder):
 
     def busy():
         while not stop.is_set():
-            mine.append(add_laplace(np.zeros(3), 1.0, 2.0**-20).tobytes().hex())
+            mine.append(release().value.tobytes().hex())
 
     threads = [threading.Thread(target=busy) for _ in range(2)]
     for thread in threads:

@@ -76,6 +76,12 @@ class _BlasLimit:
 
 
 _blas, _blas_lock = _BlasLimit(), threading.Lock()
+if hasattr(os, "register_at_fork"):
+    # Else a child might wait for a thread that only its parent has. If others computed when it was born, it keeps the
+    # limit that nobody is left to lift.
+    os.register_at_fork(
+        before=_blas_lock.acquire, after_in_parent=_blas_lock.release, after_in_child=_blas_lock.release
+    )
 
 
 @cache
