@@ -183,8 +183,9 @@ class Joined:
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
         rows, *rest = index if isinstance(index, tuple) else (index,)
         start, stop, step = rows.indices(len(self))
-        found = np.concatenate([np.empty((0, *self.record_shape), self.dtype), *self._pieces(start, stop)])
-        result: Array = found[(slice(None, None, step), *rest)]
+        pieces = list(self._pieces(start, stop)) or [np.empty((0, *self.record_shape))]
+        found = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        result: Array = found.astype(self.dtype, copy=False)[(slice(None, None, step), *rest)]
         return result
 
     def _pieces(self, start: int, stop: int) -> Iterator[Array]:
