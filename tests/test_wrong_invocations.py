@@ -90,7 +90,7 @@ WRONG = {
     "not a zip": (f"mean text.npz {PLACE} --epsilon 1", "'text.npz' cannot be read"),
     "no such array": (f"mean two.npz:c {PLACE} --epsilon 1", "holds a, b"),
     "which array": (f"mean two.npz {PLACE} --epsilon 1", "holds a, b"),
-    "archive that lies": (f"mean short.npz {PLACE} --epsilon 1", "'short.npz' cannot be read"),
+    "archive that lies": (f"mean short.npz {PLACE} --epsilon 1", "'short.npz' claims 7,200,000,000,000,000 bytes"),
     "pickled objects": (f"mean objects.npy {PLACE} --epsilon 1", "'objects.npy' cannot be read"),
     "words": (f"mean words.npy {PLACE} --epsilon 1", "'words.npy' does not hold an array of numbers"),
     "complex matrices": (f"mean complex.npy {PLACE} --epsilon 1", "complex"),

@@ -26,7 +26,7 @@ from riemdp.errors import InputError
 from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
 from riemdp.manifolds.spd import SPD
 from riemdp.sources import block_rows
-from riemdp.stores import Joined, Npy, Parquet, one_sentence
+from riemdp.stores import Joined, Npy, Parquet, Zarr, one_sentence
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
@@ -284,13 +284,13 @@ def _parquet(path: Path) -> Parquet:
         return Parquet.open(path)
 
 
-def _zarr(path: Path) -> Any:
+def _zarr(path: Path) -> Zarr:
     with _reading(path, "save one array of numbers, with zarr.save"):
         import zarr
 
         array = zarr.open_array(str(path.absolute()), mode="r")
         _check_zarr(array, path)
-        return array
+        return Zarr(path, array)
 
 
 def _check_zarr(array: Any, path: Path) -> None:

@@ -112,7 +112,6 @@ class Parquet:
         numbers = [_flat(table.column(name)).reshape(len(table), -1) for name in self.names]
         return np.concatenate(numbers, axis=1, dtype=np.float64)
 
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
 
@@ -140,6 +139,37 @@ def _flat(column: Any) -> Array:
     """All numbers of a column, those of lists one after the other; NaN for missing ones."""
     lists = hasattr(column.type, "value_type")
     return np.asarray((column.combine_chunks().flatten() if lists else column).to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True, repr=False)
+class Zarr:
+    """An array that zarr opened."""
+
+    path: Path
+    array: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the whole array."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its numbers."""
+        found: np.dtype[Any] = self.array.dtype
+        return found
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """Each is decoded whole."""
+        return tuple(self.array.chunks)
+
+    def __getitem__(self, rows: slice) -> Array:
+        with one_sentence(self.path, "save it again, with zarr.save"):
+            return np.asarray(self.array[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[:], dtype=dtype)
 
 
 @dataclass(frozen=True, repr=False)

@@ -276,7 +276,6 @@ def test_new_short_chains_leak(quick_results):
     results = quick_results("new_chain_bias")
     assert results["audit_exact"] <= 1
     assert (results["audit, right"] > 3).all()
-    assert results["audit, printed"][0] > 1
 
 
 def test_new_kng_beats_laplace_only_close_to_the_largest_ball(quick_results):

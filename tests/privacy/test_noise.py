@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import secrets
 import sys
 import threading
 import time
@@ -480,6 +479,7 @@ def test_threads_give_distinct_noise_and_restore_the_precision(mechanism):
     assert len(set(np.concatenate(released))) > 8 * 30 * 4 - 12  # few meet by chance
 
 
+@pytest.mark.system_randomness
 def test_seeding_user_space_generators_repeats_nothing():
     released = []
     for _ in range(2):
@@ -491,8 +491,8 @@ def test_seeding_user_space_generators_repeats_nothing():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_all_randomness_is_that_of_the_operating_system(mechanism, monkeypatch):
-    """With `secrets` replaced by a constant nothing random is left."""
-    monkeypatch.setattr(secrets, "randbits", lambda bits: (1 << bits) // 3)
+    """With its bits replaced by a constant nothing random is left."""
+    monkeypatch.setattr(randomness.secrets, "randbits", lambda bits: (1 << bits) // 3)
     assert (small_release(mechanism) == small_release(mechanism)).all()
 
 
