@@ -169,7 +169,7 @@ class Sphere(Space):
 
         def block(i: int, j: int) -> tuple[Array, Array, Angles]:
             angles = Angles.of(points[i:j] @ towards)
-            facts = np.array([angles.across.sum(), angles.stretch.sum()])
+            facts = np.array([angles.cosine @ angles.stretch, angles.stretch.sum()])
             return points[i:j].T @ angles.stretch, facts, angles
 
         total, (across, stretch), angles = add_blocks(block, n)
@@ -230,7 +230,7 @@ def _angle(p: Array, q: Array) -> Array:
 
 
 def _sign(p: Array) -> Array:
-    return np.where(p[..., -1:] >= 0, 1.0, -1.0)
+    return np.asarray(np.copysign(1.0, p[..., -1:]))
 
 
 def _to_pole(v: Array, p: Array) -> Array:
