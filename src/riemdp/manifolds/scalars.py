@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 # Below this the next term of each series is under the unit roundoff.
 _SMALL = 1e-4
 # One vector of so many numbers takes longer to hand to NumPy than to add up.
-SHORT, TINY = 128, 1e-290
+SHORT, TINY, HUGE = 128, 1e-290, 1e290
 
 
 def _safe(t: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -68,8 +68,8 @@ def lengths(rows: Array) -> Array:
 
 def unit(x: Array) -> Array:
     """x / |x| over the last axis; NaN for zero."""
-    if x.ndim == 1 and len(x) <= SHORT and (length := float(norm(x))) > TINY:
+    if x.ndim == 1 and len(x) <= SHORT and TINY < (length := float(norm(x))) < HUGE:
         return np.asarray(x / length)
-    # Scaled first: a subnormal length is too coarse to divide by.
+    # Scaled first: a subnormal length is too coarse to divide by, and a huge one overflows.
     scaled = x / np.abs(x).max(axis=-1, keepdims=True)
     return np.asarray(scaled / norm(scaled)[..., None])
