@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,8 +9,6 @@ Array = NDArray[np.float64]
 
 # Below this the next term of each series is under the unit roundoff.
 _SMALL = 1e-4
-# One vector of so many numbers takes longer to hand to NumPy than to add up.
-SHORT, TINY, HUGE = 128, 1e-290, 1e290
 
 
 def _safe(t: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -54,8 +50,6 @@ def t_coth(t: Array) -> Array:
 def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     """Euclidean norm over the last axis; accurate for vectors as small as 1e-300."""
     parts = np.ascontiguousarray(x).view(np.float64)
-    if parts.ndim == 1 and len(parts) <= SHORT:
-        return np.asarray(math.hypot(*parts.tolist()))
     largest = np.abs(parts).max(axis=-1, keepdims=True, initial=0.0)
     scale = np.where(largest > 0, largest, 1.0)
     return np.asarray(np.sqrt(((parts / scale) ** 2).sum(axis=-1)) * scale[..., 0])
@@ -68,8 +62,6 @@ def lengths(rows: Array) -> Array:
 
 def unit(x: Array) -> Array:
     """x / |x| over the last axis; NaN for zero."""
-    if x.ndim == 1 and len(x) <= SHORT and TINY < (length := float(norm(x))) < HUGE:
-        return np.asarray(x / length)
-    # Scaled first: a subnormal length is too coarse to divide by, and a huge one overflows.
+    # Scaled first: a subnormal length is too coarse to divide by.
     scaled = x / np.abs(x).max(axis=-1, keepdims=True)
     return np.asarray(scaled / norm(scaled)[..., None])
