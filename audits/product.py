@@ -21,8 +21,10 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -399,13 +401,14 @@ def write(rows: list[Row], out: Path, confidence: float) -> None:
     out.with_suffix(".md").write_text(table(rows) + "\n")
 
 
-def run(cases: list[Case], budget: Callable[[float], Budget], out: Path) -> list[Row]:
+def run(cases: list[Case], budget: Callable[[float], Budget], out: Path, workers: int) -> list[Row]:
     """All rows, written as they come; the error probability is shared among all tests."""
     each, rows = budget(1 - (1 - CONFIDENCE) / (TESTS * len(cases))), list[Row]()
-    for i, case in enumerate(cases, 1):
-        rows.append(examine(case, each))
-        write(rows, out, CONFIDENCE)
-        print(f"{i}/{len(cases)} {_line(rows[-1])}", flush=True)
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        for row in pool.map(partial(examine, budget=each), cases):
+            rows.append(row)
+            write(rows, out, CONFIDENCE)
+            print(f"{len(rows)}/{len(cases)} {_line(row)}", flush=True)
     return rows
 
 
@@ -416,12 +419,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="for the draws of each test of each row")
     parser.add_argument("--simulated", type=int, default=1_000_000, help="most draws in float64 of each neighbour")
     parser.add_argument("--released", type=int, default=1_000_000, help="most releases of each neighbour")
+    parser.add_argument("--workers", type=int, default=1, help="rows at a time")
     parser.add_argument("--out", type=Path, default=RESULTS / "product.json", help="JSON file to write")
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.simulated, options.released = math.inf, 20_000, 600
     cases = quick_cases() if options.quick else all_cases()
-    rows = run(cases, partial(Budget, options.simulated, options.released, options.seconds), options.out)
+    budget = partial(Budget, options.simulated, options.released, options.seconds)
+    rows = run(cases, budget, options.out, options.workers)
     sys.exit(0 if all(row.holds for row in rows) else 1)
 
 

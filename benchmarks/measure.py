@@ -22,6 +22,8 @@ class Timing:
     runs: int
 
 
+SHORTEST = 0.02
+
 Contestants = Mapping[str, Callable[[], Any]]
 
 
@@ -29,7 +31,8 @@ def interleaved(contestants: Contestants, budget: float, max_runs: int, pause: f
     """Time the contestants in turns, so that a disturbance hits all; each stops after `budget` seconds.
 
     BLAS threads spin for tens of milliseconds after their last work: in the pause before each run they fall asleep,
-    so that no contestant pays for another's. The processor falls asleep too: a run that does not count wakes it.
+    so that no contestant pays for another's. The processor falls asleep too: a run that does not count wakes it. Runs
+    that are short for a clock are repeated, as timeit does, for SHORTEST seconds.
     """
     results = {name: run() for name, run in contestants.items()}  # compiles, loads, fills caches: not counted
     times: dict[str, list[float]] = {name: [] for name in contestants}
@@ -44,9 +47,11 @@ def _seconds(run: Callable[[], Any], pause: float) -> float:
     if pause:
         time.sleep(pause)
         run()
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
+    start, runs, elapsed = time.perf_counter(), 0, 0.0
+    while elapsed < SHORTEST:
+        run()
+        runs, elapsed = runs + 1, time.perf_counter() - start
+    return elapsed / runs
 
 
 # --- fresh processes ---------------------------------------------------------------------------------------

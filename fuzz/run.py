@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -30,8 +31,9 @@ def main() -> int:
     if arguments.one:
         _fuzz(arguments.one, arguments.cases, arguments.time)
     names = arguments.targets or _names()
-    seconds = arguments.time / len(names) if arguments.time else SECONDS
-    outcomes = [_run(name, arguments.cases, seconds) for name in names]
+    seconds = arguments.time * arguments.workers / len(names) if arguments.time else SECONDS
+    with ThreadPoolExecutor(arguments.workers) as pool:
+        outcomes = list(pool.map(lambda name: _run(name, arguments.cases, seconds), names))
     for outcome in outcomes:
         print("{name:14}{cases:>10,} cases in {seconds:4.0f} s  {verdict}".format(**outcome))
     BUILD.joinpath("outcomes.json").write_text(json.dumps(outcomes, indent=1))
@@ -43,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("targets", nargs="*", help="by default all")
     parser.add_argument("--time", type=float, help=f"seconds in all; by default {SECONDS} for each target")
     parser.add_argument("--cases", type=int, default=CASES, help="most cases for each target")
+    parser.add_argument("--workers", type=int, default=1, help="targets at a time")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser
 

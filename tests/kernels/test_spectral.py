@@ -88,7 +88,7 @@ def test_compiled_blocks_decompose(k, kind):
     assert_decomposes(x, *spectral.eigh(x))
 
 
-@pytest.mark.parametrize("n", [1, 31, 32, 33, 65])
+@pytest.mark.parametrize("n", [1, 31, 63, 64, 65, 130])
 @pytest.mark.parametrize("k", [3, 9])
 @pytest.mark.usefixtures("compiled")
 def test_compiled_blocks_take_any_number_of_matrices(n, k):

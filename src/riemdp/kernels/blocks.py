@@ -1,4 +1,4 @@
-"""What the compiled kernels share: blocks of 32 matrices, entry (i, j) of all of them side by side.
+"""What the compiled kernels share: blocks of LANES matrices, entry (i, j) of all of them side by side.
 
 The innermost loop of every routine runs across a block, so it vectorises. Everything is generic in the size of the
 matrices, releases the GIL, and avoids array methods and slices, which would triple the time to compile. What a
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 32
+from riemdp.kernels.spectral import LANES
+
 TINY = 1e-290
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

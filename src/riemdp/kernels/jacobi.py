@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, rotate
+from riemdp.kernels.blocks import TINY, Array, helper, inlined, largest, rotate
+from riemdp.kernels.spectral import LANES
 
 MAX_SWEEPS = 30
 # A sweep squares the rotations' angles (an entry over the gap between its diagonal entries) and the entries
@@ -27,20 +28,28 @@ COSINE, SINE, WORST, ACTIVE = range(4)
 
 @inlined
 def _angles(a: Array, p: int, q: int, state: Array) -> None:
-    """Rotations that annihilate a[p, q] in active lanes."""
+    """Rotations that annihilate a[p, q] in active lanes.
+
+    In three loops: a processor looks ahead over a limited number of operations, and sees more lanes of short ones.
+    """
+    for lane in range(LANES):
+        d, r = a[q, q, lane] - a[p, p, lane], a[p, q, lane]
+        root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
+        state[COSINE, lane] = root if d >= 0.0 else -root
     for lane in range(LANES):
         x, y, r, active = a[p, p, lane], a[q, q, lane], a[p, q, lane], state[ACTIVE, lane]
-        d = y - x
-        root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
-        tangent = active * (2.0 * r / (root if d >= 0.0 else -root))
+        tangent = active * (2.0 * r / state[COSINE, lane])
         # Between equal eigenvalues even dust asks for a half turn.
         t = tangent if r * r > NEGLIGIBLE * abs(x * y) else 0.0
-        cosine = 1.0 / math.sqrt(1.0 + t * t)
-        state[COSINE, lane] = cosine
-        state[SINE, lane] = t * cosine
+        state[SINE, lane] = t
         a[p, p, lane] = x - t * r
         a[q, q, lane] = y + t * r
         a[p, q, lane] = (1.0 - active) * r
+    for lane in range(LANES):
+        t = state[SINE, lane]
+        cosine = 1.0 / math.sqrt(1.0 + t * t)
+        state[COSINE, lane] = cosine
+        state[SINE, lane] = t * cosine
 
 
 @inlined
@@ -116,8 +125,8 @@ def by_jacobi(a: Array, v: Array, d: Array) -> None:
         state[ACTIVE, lane] = 1.0
     for sweep in range(MAX_SWEEPS):
         _sweep(a, v, state)
-        if k <= 2 or not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0):
-            break
+        if k <= 2 or (sweep > 0 and not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0)):
+            break  # one sweep is hardly ever enough: not worth asking
     if k > 2:
         _last_round(a, v, state)
     for i in range(k):

@@ -26,6 +26,7 @@ T = TypeVar("T")
 SYMMETRY_TOL = 1e-8
 UNIT_ROUNDOFF = 2.0**-53
 TINY = float(np.finfo(float).tiny)
+LANES = 64  # matrices that the compiled code takes side by side
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
 LARGEST_JACOBI = 8  # up to here it is faster than tridiagonal QL, and so is a cheaper bound on rounding errors
@@ -78,8 +79,8 @@ def _is_loaded() -> bool:
 def _grain(n: int, k: int) -> int:
     """Records per task: eight tasks, or more of a few milliseconds each; a single one if there is little to do."""
     if _compiled(n, k):
-        eighth = 32 * -(-n // 256) if n * k**3 >= ONE_THREAD else n
-        return min(eighth, max(32, 2**20 // k**3 // 32 * 32))
+        eighth = LANES * -(-n // (8 * LANES)) if n * k**3 >= ONE_THREAD else n
+        return min(eighth, max(LANES, 2**20 // k**3 // LANES * LANES))
     return max(1, n) if n * k**3 < TINY_WORK else max(8, min(1024, -(-n // 4)))
 
 
@@ -260,7 +261,7 @@ class LogSum:
         """
         k, n = len(self.total), self.count
         grain = _grain(n, k)
-        chain = grain // (32 if _compiled(n, k) else 1) + 40 + n // grain + 2 * k
+        chain = grain // (LANES if _compiled(n, k) else 1) + LANES + 8 + n // grain + 2 * k
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from numba import boolean, float64, njit, void
 from numba.core.types import Array as ArrayType
 
-from riemdp.kernels.blocks import LANES, Array, helper, inlined, largest, options
+from riemdp.kernels.blocks import Array, helper, inlined, largest, options
 from riemdp.kernels.jacobi import by_jacobi
-from riemdp.kernels.spectral import LARGEST_JACOBI, SYMMETRY_TOL, UNIT_ROUNDOFF
+from riemdp.kernels.spectral import LANES, LARGEST_JACOBI, SYMMETRY_TOL, UNIT_ROUNDOFF
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
 
 SQRT2 = math.sqrt(2.0)

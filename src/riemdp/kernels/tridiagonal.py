@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from riemdp.kernels.blocks import LANES, TINY, Array, helper, inlined, largest, rotate
+from riemdp.kernels.blocks import TINY, Array, helper, inlined, largest, rotate
+from riemdp.kernels.spectral import LANES
 
 MAX_ITERATIONS = 60
 ROUNDOFF = 2.0**-53

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from riemdp.caching import cached_property
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
@@ -47,6 +48,11 @@ class LocalModel:
     across: float  # mean of t cot t, t the records' distances to x times sqrt(k_max); 1 where k_max <= 0
     farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
+
+    @cached_property
+    def slope(self) -> float:
+        """‖grad F(x)‖."""
+        return float(np.linalg.norm(self.descent))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, kernels_chosen_for
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, LocalModel, Space
 
@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 # How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
 LONGEST_REACH = 1e-4
+# So many angles are worth loading the compiled code for.
+MANY_ANGLES = 2**13
 
 
 @dataclass(frozen=True)
@@ -24,19 +26,33 @@ class Angles:
     """What the sphere and shapes need of the angles between records and a point, from their cosines."""
 
     cosine: Array
-    sine_square: Array
     stretch: Array  # angle / sine
 
     @classmethod
     def of(cls, cosine: Array) -> Angles:
         """The angles with these cosines; every function below is smooth, and accurate, through angle 0."""
+        if kernels_chosen_for(cosine.size) >= MANY_ANGLES:
+            return cls._compiled(cosine)
         cosine = np.clip(cosine, -1.0, 1.0)
         angle, sine_square = np.arccos(cosine), (1 - cosine) * (1 + cosine)
         if sine_square.min(initial=1.0) >= 1e-12:
-            return cls(cosine, sine_square, angle / np.sqrt(sine_square))
+            return cls(cosine, angle / np.sqrt(sine_square))
         small = sine_square < 1e-12
         stretch = angle / np.sqrt(np.where(small, 1.0, sine_square))
-        return cls(cosine, sine_square, np.where(small, 1 + sine_square / 6, stretch))
+        return cls(cosine, np.where(small, 1 + sine_square / 6, stretch))
+
+    @classmethod
+    def _compiled(cls, cosine: Array) -> Angles:
+        from riemdp.kernels.angles import stretches
+
+        clipped, stretch = np.empty(cosine.shape), np.empty(cosine.shape)
+        stretches(np.ascontiguousarray(cosine).reshape(-1), clipped.reshape(-1), stretch.reshape(-1))
+        return cls(clipped, stretch)
+
+    @property
+    def sine_square(self) -> Array:
+        """The sines' squares."""
+        return np.asarray((1 - self.cosine) * (1 + self.cosine))
 
     @property
     def largest(self) -> float:
@@ -55,10 +71,11 @@ class Angles:
 
     def per_sine_square(self, excess: Array, limit: float) -> Array:
         """excess / sine², for an excess that vanishes like limit·angle²."""
-        if self.sine_square.min(initial=1.0) >= 1e-8:
-            return excess / self.sine_square
-        small = self.sine_square < 1e-8
-        return np.where(small, limit, excess / np.where(small, 1.0, self.sine_square))
+        sine_square = self.sine_square
+        if sine_square.min(initial=1.0) >= 1e-8:
+            return excess / sine_square
+        small = sine_square < 1e-8
+        return np.where(small, limit, excess / np.where(small, 1.0, sine_square))
 
 
 def convexity(across: float, farthest: float) -> tuple[float, float]:
@@ -139,17 +156,17 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int
     Stops at a direction of hardly any, or negative, curvature: what is found so far is a descent direction.
     """
     x, residual, direction = np.zeros_like(b), b, b
-    square = float((b * b).sum())
+    square = float(np.vdot(b, b))
     goal = square * min(1e-4, max(1e-2 * square, 1e-14))
     for _ in range(max_iter):
         if square <= goal:
             break
         image = apply(direction)
-        curvature = float((direction * image).sum())
-        if curvature <= 0.05 * float((direction * direction).sum()):
+        curvature = float(np.vdot(direction, image))
+        if curvature <= 0.05 * float(np.vdot(direction, direction)):
             break
         alpha = square / curvature
         x, residual = x + alpha * direction, residual - alpha * image
-        square, old = float((residual * residual).sum()), square
+        square, old = float(np.vdot(residual, residual)), square
         direction = residual + square / old * direction
     return x if x.any() else b

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,12 +49,38 @@ def t_coth(t: Array) -> Array:
     return np.asarray(np.where(small, 1 + t * t / 3, safe / np.tanh(safe)))
 
 
+# So few numbers are added one by one, whether they are those of one vector or of many: the same bits, and faster.
+SHORT = 16
+
+
 def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     """Euclidean norm over the last axis; accurate for vectors as small as 1e-300."""
     parts = np.ascontiguousarray(x).view(np.float64)
-    largest = np.abs(parts).max(axis=-1, keepdims=True, initial=0.0)
+    if parts.ndim == 1 and 0 < len(parts) <= SHORT:
+        return np.asarray(_norm(parts.tolist()))
+    largest = over_last_axis(np.maximum, np.abs(parts))
     scale = np.where(largest > 0, largest, 1.0)
-    return np.asarray(np.sqrt(((parts / scale) ** 2).sum(axis=-1)) * scale[..., 0])
+    return np.asarray(np.sqrt(over_last_axis(np.add, (parts / scale[..., None]) ** 2)) * scale)
+
+
+def _norm(parts: list[float]) -> float:
+    largest = max(map(abs, parts))
+    if not 0 < largest < math.inf:
+        return abs(0.0 * sum(parts))  # 0, or NaN
+    total = 0.0
+    for part in parts:
+        total += (part / largest) ** 2
+    return math.sqrt(total) * largest
+
+
+def over_last_axis(add: np.ufunc, x: Array) -> Array:
+    """Sums, or maxima of what is not negative, over the last axis."""
+    if not 0 < x.shape[-1] <= SHORT:
+        return np.asarray(add.reduce(x, axis=-1, initial=0.0))
+    total = x[..., 0]
+    for i in range(1, x.shape[-1]):
+        total = add(total, x[..., i])
+    return total
 
 
 def lengths(rows: Array) -> Array:
@@ -63,5 +91,5 @@ def lengths(rows: Array) -> Array:
 def unit(x: Array) -> Array:
     """x / |x| over the last axis; NaN for zero."""
     # Scaled first: a subnormal length is too coarse to divide by.
-    scaled = x / np.abs(x).max(axis=-1, keepdims=True)
+    scaled = x / over_last_axis(np.maximum, np.abs(x))[..., None]
     return np.asarray(scaled / norm(scaled)[..., None])

@@ -21,7 +21,7 @@ from riemdp.manifolds.base import (
     whole_number,
 )
 from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
-from riemdp.manifolds.scalars import norm, sinc, unit
+from riemdp.manifolds.scalars import norm, over_last_axis, sinc, unit
 
 if TYPE_CHECKING:
     from flint import arb
@@ -139,16 +139,16 @@ class Sphere(Space):
         return min(length, self.radius) / 2
 
     def _contains(self, points: Array) -> Array:
-        return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
+        return np.asarray(np.abs(np.sqrt(self._squares(points)) - 1) <= MEMBERSHIP_TOL)
 
     def _settle(self, points: Array) -> Array:
-        rounded = float(self._excess(points).max(initial=0.0)) <= 4 * UNIT_ROUNDOFF
+        squares, most = self._squares(points), 8 * UNIT_ROUNDOFF
+        rounded = bool(1 - most <= squares.min() and squares.max() <= 1 + most)
         return points if rounded else self._project(points)
 
-    def _excess(self, points: Array) -> Array:
-        """How far the lengths are from R, relatively."""
-        square = (points * points) @ np.ones(self.d + 1)  # a product: sums over a short axis are slow
-        return np.asarray(np.abs(np.sqrt(square) / self.radius - 1))
+    def _squares(self, points: Array) -> Array:
+        """Of the lengths, in units of R: a product, since sums over a short axis are slow."""
+        return np.asarray((points * points) @ np.full(self.d + 1, self.curvature))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
@@ -177,10 +177,10 @@ class Sphere(Space):
         lower, reach = certain(float(across), farthest, self.curvature)
 
         def step(g: Array) -> Array:
-            bend = np.concatenate([part.bend for part in angles]) / (n * self.radius**2)
+            bend, share = np.concatenate([part.bend for part in angles]), self.curvature / n
 
             def apply(v: Array) -> Array:
-                pull = points.T @ (bend * (points @ v))
+                pull = points.T @ (bend * (points @ v)) * share
                 return np.asarray(across * v + pull - (p @ pull) * p)
 
             return _to_pole(conjugate_gradients(apply, _from_pole(g, p)), p)
@@ -235,12 +235,12 @@ def _sign(p: Array) -> Array:
 
 def _to_pole(v: Array, p: Array) -> Array:
     """Coordinates of v after the reflection that takes the unit vector p to ∓ the pole; drops p's own."""
-    along = (v * p).sum(axis=-1, keepdims=True) + _sign(p) * v[..., -1:]
+    along = over_last_axis(np.add, v * p)[..., None] + _sign(p) * v[..., -1:]
     return np.asarray(v[..., :-1] - p[..., :-1] * (along / (1 + np.abs(p[..., -1:]))))
 
 
 def _from_pole(c: Array, p: Array) -> Array:
     """Tangent vector at the unit vector p with coordinates c: the same reflection."""
-    along = (c * p[..., :-1]).sum(axis=-1, keepdims=True)
+    along = over_last_axis(np.add, c * p[..., :-1])[..., None]
     body = c - p[..., :-1] * (along / (1 + np.abs(p[..., -1:])))
     return np.concatenate([body, -_sign(p) * along], axis=-1)

@@ -200,7 +200,7 @@ def _newton(records: RecordSums, x: Array, tol: float, max_iter: int) -> Frechet
     iteration, bound = 1, error_bound(model)
     while bound > tol:
         # Rounding alone may forbid the tolerance; once the gradient is down to it, nothing will get better.
-        stalled = model.rounding > tol and float(np.linalg.norm(model.descent)) <= model.rounding
+        stalled = model.rounding > tol and model.slope <= model.rounding
         if stalled or iteration == max_iter:
             raise _refusal(tol, bound, model.rounding)
         x, model = _descend(records, x, model)
@@ -219,7 +219,7 @@ def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, L
     for _ in range(6):
         candidate = space._exp(step, x)
         new = records.model(candidate)
-        if np.linalg.norm(new.descent) < np.linalg.norm(model.descent) + 2 * model.rounding:
+        if new.slope < model.slope + 2 * model.rounding:
             break
         step = step / 2
     return candidate, new
@@ -229,7 +229,7 @@ def error_bound(model: LocalModel) -> float:
     """(‖grad F(x)‖ + its rounding) / h, valid within the reach of the Hessian bound h; infinite if not."""
     if not model.convexity > 0:
         return np.inf
-    bound = (float(np.linalg.norm(model.descent)) + model.rounding) / model.convexity
+    bound = (model.slope + model.rounding) / model.convexity
     return bound if bound < model.reach else np.inf
 
 

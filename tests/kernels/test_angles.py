@@ -1,0 +1,52 @@
+"""Angles from cosines, compiled and not, against 40 digits."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, kernels_for
+from riemdp.manifolds.local_model import MANY_ANGLES, Angles
+
+TINY_ANGLES = np.logspace(-11, -1, 150)
+COSINES = np.concatenate([np.linspace(-0.999, 1, 801), 1 - TINY_ANGLES, TINY_ANGLES - 1, [0.5, -0.5, 0.0]])
+
+
+def exact_stretch(cosine: float) -> float:
+    with mpmath.workdps(40):
+        c = mpmath.mpf(cosine)
+        return float(mpmath.acos(c) / mpmath.sqrt((1 - c) * (1 + c))) if c < 1 else 1.0
+
+
+@pytest.mark.parametrize("records", [0, MANY_ANGLES])
+def test_angle_over_sine_is_right_to_the_last_digits(records):
+    with kernels_for(records):
+        found = Angles.of(COSINES).stretch
+    exact = np.array([exact_stretch(c) for c in COSINES])
+    assert np.abs(found / exact - 1).max() <= 8 * UNIT_ROUNDOFF
+
+
+@pytest.mark.parametrize("records", [0, MANY_ANGLES])
+def test_cosines_a_little_outside_and_antipodes_stay_finite(records):
+    with kernels_for(records):
+        angles = Angles.of(np.array([[1 + 1e-15, -1 - 1e-15], [1.0, -1.0]]))
+    assert np.array_equal(angles.cosine, [[1, -1], [1, -1]])
+    assert np.array_equal(angles.stretch, np.ones((2, 2)))  # of an antipode no direction counts
+
+
+def test_the_compiled_code_is_chosen_by_the_number_of_angles():
+    cosines = np.resize(COSINES, MANY_ANGLES)
+    with kernels_for(MANY_ANGLES):
+        compiled = Angles.of(COSINES).stretch
+    assert np.array_equal(Angles.of(cosines).stretch[: len(COSINES)], compiled)
+    assert not np.array_equal(Angles.of(COSINES).stretch, compiled)  # the last digits tell them apart
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_no_cosine_is_no_angle(value):
+    for records in (0, MANY_ANGLES):
+        with kernels_for(records), np.errstate(invalid="ignore"):
+            found = Angles.of(np.array([value, 0.5])).stretch
+        assert np.isnan(found[0]) == np.isnan(value)
+        assert np.isfinite(found[1])
