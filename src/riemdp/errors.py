@@ -19,3 +19,8 @@ class BudgetExceeded(RiemdpError):
 
 class ConvergenceError(RiemdpError):
     """A certificate could not be reached; nothing uncertified is ever returned."""
+
+
+def one_line(error: Exception) -> str:
+    """What another library says of its error; some of them quote what they were given, line breaks and all."""
+    return " ".join(str(error).split())

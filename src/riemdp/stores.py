@@ -85,10 +85,12 @@ class Parquet:
             schema, groups = file.schema_arrow, range(file.num_row_groups)
             names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
             width = sum(_width(file, name, schema.field(name).type) for name in names)
-            starts = tuple(accumulate((file.metadata.row_group(i).num_rows for i in groups), initial=0))
+            rows = [file.metadata.row_group(i).num_rows for i in groups]
         if not names:
             raise ValueError("no columns")
-        return cls(path.absolute(), names, width, starts)
+        if min(rows, default=0) < 0:
+            raise ValueError("a negative number of rows")
+        return cls(path.absolute(), names, width, tuple(accumulate(rows, initial=0)))
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -85,6 +85,11 @@ def test_pure_privacy_takes_the_strength_as_it_is():
     assert radius_strength(rd.PureDP(0.25)) == 0.25
 
 
+@pytest.mark.parametrize("mu", [1e6, 1e10, 1e300])
+def test_the_strength_stops_growing_where_arithmetic_would_lose_it(mu):
+    assert radius_strength(rd.GDP(mu)) == radius_strength(rd.GDP(1000.0)) == pytest.approx(250_000, rel=1e-3)
+
+
 def test_three_percent_more_strength_would_break_the_claim():
     strength = 1.03 * radius_strength(rd.GDP(0.5))
     p = 1 / (1 + math.exp(-strength / 2))

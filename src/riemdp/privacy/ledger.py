@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from riemdp.errors import BudgetExceeded, InputError, MechanismError
+from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
 from riemdp.privacy.guarantee import ApproxDP, Guarantee, compose
 from riemdp.version import __version__
 
@@ -77,7 +77,7 @@ class Ledger:
         try:
             self.__dict__.update(path=Path(path).resolve(), budget=budget, timeout=float(timeout))
         except (TypeError, ValueError, OSError, RuntimeError) as error:
-            raise InputError(f"path {path!r} or timeout {timeout!r} is wrong ({error}); mend it.") from None
+            raise InputError(f"path {path!r} or timeout {timeout!r} is wrong ({one_line(error)}); mend it.") from None
         if budget is not None and not os.path.lexists(self.path):
             self._create(budget)
         _require(os.path.lexists(self.path), f"the ledger {self.path} does not exist; give it a budget.")
@@ -147,7 +147,7 @@ class Ledger:
         except FileExistsError:
             pass  # another process was first: its ledger is opened instead and the budgets are compared
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"the ledger {self.path} cannot be created ({error}); move it.") from None
+            raise InputError(f"the ledger {self.path} cannot be created ({one_line(error)}); move it.") from None
         finally:
             with suppress(OSError):
                 draft.unlink()
@@ -162,7 +162,7 @@ class Ledger:
                 yield db, self._verified(db)
                 self._insist(db, "COMMIT")
         except (sqlite3.Error, UnicodeError) as error:
-            raise InputError(f"the ledger {self.path} is unusable ({error}); give another.") from None
+            raise InputError(f"the ledger {self.path} is unusable ({one_line(error)}); give another.") from None
 
     def _insist(self, db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
         """Execute as soon as the file is free (SQLite's own wait, in naps of 100 ms, starves among peers)."""

@@ -31,6 +31,7 @@ MECHANISM = "exponential"
 # Root mean square of the radius drawn over the least one that has no price, if the list is long: each step up has
 # half the weight, sum_i 2^-(i + 1) 2^(2 i/STEPS) = 1.16^2.
 EXCESS = math.sqrt(0.5 / (1 - 2 ** (2 / STEPS - 1)))
+LARGEST_MU = 1000.0  # a record outside makes a radius e^-250,000 times as likely: more would change nothing
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def radius_strength(share: Guarantee) -> float:
     """The largest strength that is proved to give this guarantee, rounded down."""
     if isinstance(share, PureDP):
         return share.epsilon
-    return -round_up(lambda mu: 2 * _log_odds(-mu / 2), _largest(GDP, share))
+    return -round_up(lambda mu: 2 * _log_odds(-mu / 2), min(_largest(GDP, share), LARGEST_MU))
 
 
 def _log_odds(z: arb) -> arb:
