@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import manifolds.exact  # noqa: F401  (sets 60 digits)
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import scalars
+from riemdp.manifolds.scalars import SHORT, norm, unit
 
 POSITIVE = np.concatenate([10.0 ** np.linspace(-300, 0, 61), [9.99e-5, 1e-4, 1.01e-4], np.linspace(0.01, 3.1, 50)])
 LARGE = np.concatenate([POSITIVE, np.linspace(3, 600, 40)])
@@ -54,3 +56,26 @@ def test_norms_neither_underflow_nor_overflow(scale):
 def test_directions_of_subnormal_vectors_have_length_one():
     unit = scalars.unit(np.array([[5e-324, 5e-324], [5e-324, 0.0]]))
     np.testing.assert_allclose(unit, [[np.sqrt(0.5), np.sqrt(0.5)], [1, 0]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 10, SHORT, SHORT + 1, 40])
+def test_one_vector_has_the_bits_that_it_has_among_many(k):
+    rng = np.random.default_rng(k)
+    many = rng.standard_normal((500, k)) * 10.0 ** rng.integers(-300, 300, (500, 1))
+    assert np.array_equal(norm(many), [norm(x) for x in many])
+    assert np.array_equal(unit(many), [unit(x) for x in many])
+    for x, length in zip(many, norm(many), strict=True):
+        exact = mp.sqrt(mp.fsum(mp.mpf(part) ** 2 for part in x.tolist()))
+        assert abs(length / exact - 1) <= (2 + k / 2) * UNIT_ROUNDOFF
+
+
+@pytest.mark.parametrize("odd", [[np.nan, 0, 1], [0, np.nan, 0], [1, 2, np.nan], [np.inf, 1, 0], [-np.inf, np.inf, 0]])
+def test_what_is_not_finite_has_no_length(odd):
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(norm(np.array(odd)))
+        assert np.isnan(norm(np.array([odd]))).all()
+
+
+def test_lengths_of_nothing_and_of_the_smallest_number():
+    assert norm(np.zeros(3)) == norm(np.zeros((2, 3))).max() == norm(np.zeros((2, 0))).max() == 0
+    assert norm(np.array([5e-324, 0.0])) == 5e-324

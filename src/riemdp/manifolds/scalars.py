@@ -69,7 +69,8 @@ def _norm(parts: list[float]) -> float:
         return abs(0.0 * sum(parts))  # 0, or NaN
     total = 0.0
     for part in parts:
-        total += (part / largest) ** 2
+        ratio = part / largest
+        total += ratio * ratio  # not **, which may differ in the last bit
     return math.sqrt(total) * largest
 
 
