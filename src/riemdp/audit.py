@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds import Product, Space
-from riemdp.manifolds.base import Array, finite_array, finite_number, whole_number
+from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.statistics.adaptive import Adaptation

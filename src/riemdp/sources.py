@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.arguments import as_array
 from riemdp.errors import InputError
 from riemdp.kernels.threads import each_range, one_blas_thread, this_thread_only
-from riemdp.manifolds.base import as_array
 from riemdp.version import __version__
 
 Array = NDArray[Any]

@@ -15,12 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.arguments import finite_number
 from riemdp.distributions.envelope import Envelope
 from riemdp.distributions.riemannian import laplace_limit
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.kernels.threads import map_ranges, one_blas_thread
-from riemdp.manifolds.base import Space, finite_number
+from riemdp.manifolds.base import Space
 from riemdp.manifolds.scalars import norm
 
 Array = NDArray[Any]

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from riemdp.arguments import finite_number, random_generator, whole_number
 from riemdp.distributions.envelope import BALLS, Envelope, Lines, ball_lines, build
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.balls import ball_norm
-from riemdp.manifolds.base import Space, finite_number, random_generator, whole_number
+from riemdp.manifolds.base import Space
 from riemdp.manifolds.growth import Growth
 from riemdp.randomness import LazyUniform, decide, normals, replay
 

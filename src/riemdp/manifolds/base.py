@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
 from riemdp.caching import cached_property
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
@@ -358,11 +359,11 @@ class Space(ABC):
         """An array of the right kind and shape; its values are not looked at."""
         array = as_array(value, name)
         self._check_form(array.shape, array.dtype, name)
-        return _floats(array)
+        return floats(array)
 
     def _check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
         """Raise unless arrays of this shape and type can be points."""
-        _check_real(dtype, name)
+        check_real(dtype, name)
         _check_shape(shape, self.point_shape, name, self)
 
     def _write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
@@ -405,48 +406,6 @@ class Space(ABC):
         return array
 
 
-def as_array(value: Any, name: str) -> Array:
-    """`value` as an array, whatever it holds."""
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(f"{name} does not form one array: pass numbers in rows of one shape.") from None
-
-
-def _real(value: Any, name: str) -> Array:
-    array = as_array(value, name)
-    _check_real(array.dtype, name)
-    return _floats(array)
-
-
-def _check_real(dtype: np.dtype[Any], name: str) -> None:
-    if dtype.kind == "c":
-        raise InputError(f"{name} is complex: pass real numbers.")
-    if dtype.kind not in "fiu":
-        raise InputError(f"{name} has dtype {dtype}: pass real numbers.")
-
-
-def _floats(array: Array) -> Array:
-    return array if array.dtype == np.float64 else array.astype(np.float64)
-
-
-def finite_array(value: Any, name: str) -> Array:
-    """`value` as an array of finite floats."""
-    array = _real(value, name)
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} holds NaN or infinite numbers: pass finite ones.")
-    return array
-
-
-def check_batches(**leading: tuple[int, ...]) -> None:
-    """Leading shapes must broadcast."""
-    try:
-        np.broadcast_shapes(*leading.values())
-    except ValueError:
-        shapes = ", ".join(f"{name} {shape}" for name, shape in leading.items())
-        raise InputError(f"The leading axes do not broadcast ({shapes}): pass batches of one size.") from None
-
-
 def _check_shape(shape: tuple[int, ...], last: tuple[int, ...], name: str, space: Space) -> None:
     if len(shape) < len(last) or shape[len(shape) - len(last) :] != last:
         wanted = "(..., " + ", ".join(map(str, last)) + ")"
@@ -465,31 +424,3 @@ def _which(good: Array, name: str) -> str:
         return name
     index = np.unravel_index(int(np.argmin(good)), good.shape)
     return f"{name}[{', '.join(map(str, index))}]"
-
-
-def random_generator(rng: Any) -> np.random.Generator:
-    """A generator from a generator or a seed."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise InputError(f"rng = {rng!r}: pass a numpy.random.Generator or a whole number.") from None
-
-
-def whole_number(value: Any, name: str, least: int) -> int:
-    """`value` as an int that is at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} = {value!r}: pass a whole number of at least {least}.")
-    return int(value)
-
-
-def finite_number(value: Any, name: str) -> float:
-    """`value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name} = {value!r}: pass a real number.")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond every float
-        number = math.inf
-    if not math.isfinite(number):
-        raise InputError(f"{name} = {value!r}: pass a finite number.")
-    return number

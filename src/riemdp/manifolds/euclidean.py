@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from riemdp.arguments import whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array, FlatMean, Space, whole_number
+from riemdp.manifolds.base import ROWS, Array, FlatMean, Space
 from riemdp.manifolds.scalars import norm
 
 if TYPE_CHECKING:

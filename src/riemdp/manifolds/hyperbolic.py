@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
-from riemdp.manifolds.base import (
-    FARTHEST,
-    MEMBERSHIP_TOL,
-    ROWS,
-    TANGENT_FLOOR,
-    TANGENT_TOL,
-    Array,
-    LocalModel,
-    Space,
-    finite_number,
-    whole_number,
-)
+from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
 

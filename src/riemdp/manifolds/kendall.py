@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from riemdp.arguments import as_array, whole_number
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
-from riemdp.manifolds.base import (
-    MEMBERSHIP_TOL,
-    TANGENT_FLOOR,
-    TANGENT_TOL,
-    Array,
-    LocalModel,
-    Space,
-    _check_shape,
-    as_array,
-    whole_number,
-)
+from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
 from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import norm, sinc
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from riemdp.arguments import check_batches
 from riemdp.errors import InputError
-from riemdp.manifolds.base import Array, Space, check_batches
+from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.growth import Growth, product_growth
 from riemdp.manifolds.scalars import norm
 

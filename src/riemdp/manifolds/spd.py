@@ -10,6 +10,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
+from riemdp.arguments import whole_number
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.kernels.spectral import (
     UNIT_ROUNDOFF,
@@ -21,7 +22,7 @@ from riemdp.kernels.spectral import (
     symmetric_part,
 )
 from riemdp.kernels.spectral import eigh as batched_eigh
-from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space, whole_number
+from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space
 
 SQRT2 = math.sqrt(2.0)
 LOG_TINY, LOG_HUGE = -708.0, 709.0  # of float64

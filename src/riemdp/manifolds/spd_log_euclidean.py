@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from riemdp.arguments import check_batches, finite_array, random_generator, real_array, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
-from riemdp.manifolds.base import (
-    FARTHEST,
-    Array,
-    _real,
-    check_batches,
-    finite_array,
-    random_generator,
-    whole_number,
-)
+from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 
 if TYPE_CHECKING:
@@ -129,7 +122,7 @@ class LogGaussian:
     def __post_init__(self) -> None:
         space = self._space()
         mean = space._points(self.mean, "mean")
-        covariance = _real(self.covariance, "covariance")
+        covariance = real_array(self.covariance, "covariance")
         if covariance.shape != (space.dim, space.dim):
             raise InputError(f"covariance has shape {covariance.shape}: pass {(space.dim, space.dim)}.")
         if not SPDLogEuclidean(space.dim).contains(covariance):
@@ -138,7 +131,7 @@ class LogGaussian:
         object.__setattr__(self, "covariance", covariance)
 
     def _space(self) -> SPDLogEuclidean:
-        shape = _real(self.mean, "mean").shape
+        shape = real_array(self.mean, "mean").shape
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
             raise InputError(f"mean has shape {shape}: pass one (k, k) matrix.")
         return SPDLogEuclidean(shape[0])

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riemdp.arguments import whole_number
 from riemdp.errors import InputError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Space, SPDAffine, SPDLogEuclidean, Sphere
-from riemdp.manifolds.base import Array, whole_number
+from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY, bare, legend, light, log_scale

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError
-from riemdp.manifolds.base import Array, whole_number
+from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.plots.guarantees import SYMBOLS, strength_name, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale

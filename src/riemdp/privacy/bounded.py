@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Product, Space
-from riemdp.manifolds.base import FlatMean, LocalModel, finite_number
+from riemdp.manifolds.base import FlatMean, LocalModel
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.scalars import lengths

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
-from riemdp.manifolds.base import Array, finite_number, whole_number
+from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
 from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP, compose

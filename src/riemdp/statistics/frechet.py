@@ -13,17 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.kernels.threads import map_ranges, one_blas_thread
-from riemdp.manifolds.base import (
-    ROWS,
-    Array,
-    FlatMean,
-    LocalModel,
-    Space,
-    finite_number,
-    whole_number,
-)
+from riemdp.manifolds.base import ROWS, Array, FlatMean, LocalModel, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.spd import SPD
 

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import kernels_for
 from riemdp.kernels.threads import one_blas_thread
-from riemdp.manifolds.base import Array, finite_number, whole_number
+from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
