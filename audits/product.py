@@ -20,7 +20,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -404,12 +404,19 @@ def write(rows: list[Row], out: Path, confidence: float) -> None:
 def run(cases: list[Case], budget: Callable[[float], Budget], out: Path, workers: int) -> list[Row]:
     """All rows, written as they come; the error probability is shared among all tests."""
     each, rows = budget(1 - (1 - CONFIDENCE) / (TESTS * len(cases))), list[Row]()
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        for row in pool.map(partial(examine, budget=each), cases):
-            rows.append(row)
-            write(rows, out, CONFIDENCE)
-            print(f"{len(rows)}/{len(cases)} {_line(row)}", flush=True)
+    for row in _in_processes(partial(examine, budget=each), cases, workers):
+        rows.append(row)
+        write(rows, out, CONFIDENCE)
+        print(f"{len(rows)}/{len(cases)} {_line(row)}", flush=True)
     return rows
+
+
+def _in_processes(task: Callable[[Case], Row], cases: list[Case], workers: int) -> Iterator[Row]:
+    if workers == 1:
+        yield from map(task, cases)
+    else:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            yield from pool.map(task, cases)
 
 
 def main() -> None:
