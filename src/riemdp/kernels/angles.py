@@ -1,10 +1,13 @@
-"""Compiled angles from cosines. Importing this module compiles it, or loads it from numba's cache."""
+"""Compiled angles from cosines, and lengths of many vectors.
+
+Importing this module compiles it, or loads it from numba's cache: import it only where there is work for it.
+"""
 
 from __future__ import annotations
 
 import math
 
-from numba import float64, njit, void
+from numba import boolean, float64, njit, void
 from numba.core.types import Array as ArrayType
 
 from riemdp.kernels.blocks import Array, options
@@ -20,7 +23,10 @@ Q_1, Q_2, Q_3, Q_4 = (
 )  # fmt: skip
 
 
-@njit(void(ArrayType(float64, 1, "C", readonly=True), float64[::1], float64[::1]), **options)
+_numbers, _vector = ArrayType(float64, 1, "C", readonly=True), float64[::1]
+
+
+@njit(void(_numbers, _vector, _vector), **options)
 def stretches(cosine: Array, clipped: Array, stretch: Array) -> None:
     """The cosines brought into [-1, 1], and angle / sine, without a branch, so that it vectorises."""
     for i in range(cosine.shape[0]):
@@ -38,3 +44,24 @@ def stretches(cosine: Array, clipped: Array, stretch: Array) -> None:
         square = (1.0 - c) * (1.0 + c)
         clipped[i] = c
         stretch[i] = 1.0 + square / 6.0 if square < 1e-12 else angle / math.sqrt(square)
+
+
+@njit(void(_numbers, _numbers, _vector), **options)
+def bends(cosine: Array, stretch: Array, out: Array) -> None:
+    """(1 - angle cot(angle)) / sine²."""
+    for i in range(cosine.shape[0]):
+        c = cosine[i]
+        square = (1.0 - c) * (1.0 + c)
+        out[i] = 1.0 / 3.0 if square < 1e-8 else (1.0 - stretch[i] * c) / square
+
+
+@njit(boolean(ArrayType(float64, 2, "C", readonly=True), float64, float64), **options)
+def all_squares_within(rows: Array, low: float, high: float) -> bool:
+    """Whether the squared length of every row is in [low, high]: not so if one is not finite."""
+    good = True
+    for i in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            square += rows[i, j] * rows[i, j]
+        good &= (low <= square) & (square <= high)
+    return good

@@ -385,7 +385,7 @@ class Space(ABC):
         return point
 
     def _settle(self, points: Array) -> Array:
-        """Points within the tolerance, brought exactly onto the space."""
+        """Points within the tolerance, brought exactly onto the space; the same array only if it holds just such."""
         return self._project(points)
 
     def _vectors(self, value: Any, base: Array, name: str = "tangent_vec") -> Array:

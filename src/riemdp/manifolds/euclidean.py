@@ -92,6 +92,9 @@ class Euclidean(Space):
     def _project(self, raw: Array) -> Array:
         return raw
 
+    def _settle(self, points: Array) -> Array:
+        return points if np.isfinite(points).all() else points.copy()
+
     def _mean_closed_form(self, points: Array) -> FlatMean:
         """Rows are added pairwise within a block, blocks exactly: a chain of fewer than 64 roundings."""
         sums = np.array(map_ranges(lambda i, j: column_sums(points[i:j]), len(points), ROWS))

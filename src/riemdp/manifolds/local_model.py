@@ -17,8 +17,12 @@ T = TypeVar("T")
 
 # How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
 LONGEST_REACH = 1e-4
-# So many angles are worth loading the compiled code for.
-MANY_ANGLES = 2**13
+MANY = 2**13
+
+
+def are_many(records: int) -> bool:
+    """Worth loading the compiled code of `riemdp.kernels.angles` for."""
+    return kernels_chosen_for(records) >= MANY
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Angles:
     @classmethod
     def of(cls, cosine: Array) -> Angles:
         """The angles with these cosines; every function below is smooth, and accurate, through angle 0."""
-        if kernels_chosen_for(cosine.size) >= MANY_ANGLES:
+        if are_many(cosine.size):
             return cls._compiled(cosine)
         cosine = np.clip(cosine, -1.0, 1.0)
         angle, sine_square = np.arccos(cosine), (1 - cosine) * (1 + cosine)
@@ -67,7 +71,13 @@ class Angles:
     @property
     def bend(self) -> Array:
         """(1 - angle cot(angle)) / sine²: how much of the Hessian is lost per square sine off the geodesic."""
-        return self.per_sine_square(1 - self.across, 1 / 3)
+        if not are_many(self.cosine.size):
+            return self.per_sine_square(1 - self.across, 1 / 3)
+        from riemdp.kernels.angles import bends
+
+        result = np.empty(self.cosine.shape)
+        bends(self.cosine.reshape(-1), self.stretch.reshape(-1), result.reshape(-1))
+        return result
 
     def per_sine_square(self, excess: Array, limit: float) -> Array:
         """excess / sine², for an excess that vanishes like limit·angle²."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,8 +13,8 @@ from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
-from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
-from riemdp.manifolds.scalars import norm, over_last_axis, sinc, unit
+from riemdp.manifolds.local_model import Angles, add_blocks, are_many, certain, conjugate_gradients, rounding
+from riemdp.manifolds.scalars import SHORT, norm, over_last_axis, sinc, unit
 
 if TYPE_CHECKING:
     from flint import arb
@@ -134,9 +135,17 @@ class Sphere(Space):
         return np.asarray(np.abs(np.sqrt(self._squares(points)) - 1) <= MEMBERSHIP_TOL)
 
     def _settle(self, points: Array) -> Array:
-        squares, most = self._squares(points), 8 * UNIT_ROUNDOFF
-        rounded = bool(1 - most <= squares.min() and squares.max() <= 1 + most)
-        return points if rounded else self._project(points)
+        return points if self._are_rounded(points) else self._project(points)
+
+    def _are_rounded(self, points: Array) -> bool:
+        """Whether all lengths are R up to the last digits."""
+        low, high = 1 - 8 * UNIT_ROUNDOFF, 1 + 8 * UNIT_ROUNDOFF
+        if points.ndim == 2 and are_many(len(points)):
+            from riemdp.kernels.angles import all_squares_within
+
+            return all_squares_within(np.ascontiguousarray(points), low / self.curvature, high / self.curvature)
+        squares = self._squares(points)
+        return bool(low <= squares.min() and squares.max() <= high)
 
     def _squares(self, points: Array) -> Array:
         """Of the lengths, in units of R: a product, since sums over a short axis are slow."""
@@ -227,12 +236,37 @@ def _sign(p: Array) -> Array:
 
 def _to_pole(v: Array, p: Array) -> Array:
     """Coordinates of v after the reflection that takes the unit vector p to ∓ the pole; drops p's own."""
+    if v.ndim == p.ndim == 1 and len(p) <= SHORT:
+        return _one_to_pole(v.tolist(), p.tolist())
     along = over_last_axis(np.add, v * p)[..., None] + _sign(p) * v[..., -1:]
     return np.asarray(v[..., :-1] - p[..., :-1] * (along / (1 + np.abs(p[..., -1:]))))
 
 
+def _one_to_pole(v: list[float], p: list[float]) -> Array:
+    along = _dot(v, p) + math.copysign(1.0, p[-1]) * v[-1]
+    factor = along / (1 + abs(p[-1]))
+    return np.array([x - y * factor for x, y in zip(v[:-1], p[:-1], strict=True)])
+
+
 def _from_pole(c: Array, p: Array) -> Array:
     """Tangent vector at the unit vector p with coordinates c: the same reflection."""
+    if c.ndim == p.ndim == 1 and len(p) <= SHORT:
+        return _one_from_pole(c.tolist(), p.tolist())
     along = over_last_axis(np.add, c * p[..., :-1])[..., None]
     body = c - p[..., :-1] * (along / (1 + np.abs(p[..., -1:])))
     return np.concatenate([body, -_sign(p) * along], axis=-1)
+
+
+def _one_from_pole(c: list[float], p: list[float]) -> Array:
+    along = _dot(c, p[:-1])
+    factor = along / (1 + abs(p[-1]))
+    body = [x - y * factor for x, y in zip(c, p[:-1], strict=True)]
+    return np.array([*body, -math.copysign(1.0, p[-1]) * along])
+
+
+def _dot(a: list[float], b: list[float]) -> float:
+    """One product after the other, as `over_last_axis` adds them."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    return total

@@ -115,8 +115,7 @@ def _records(X: Any, space: Space) -> Records:
         return Records(array, space)
     with np.errstate(all="ignore"):
         settled = space._settle(array)
-    # A space gives finite records back as they are only if they are its points, up to the last digits.
-    if settled is not array or not np.isfinite(array).all():
+    if settled is not array:
         map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
     return Records(settled, space)
 
