@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -45,6 +46,44 @@ def test_an_error_in_a_task_reaches_the_caller():
 
     with pytest.raises(rd.InputError, match="rows 0 to 10"):
         threads.map_ranges(fail, 100, 10)
+
+
+def test_of_several_errors_the_first_in_order_counts():
+    def fail_late(i, j):
+        if i >= 20:
+            time.sleep(0.02 if i == 20 else 0.0)
+            raise rd.InputError(f"rows {i} to {j}")
+
+    for _ in range(10):
+        with pytest.raises(rd.InputError, match="rows 20 to 30"):
+            threads.map_ranges(fail_late, 100, 10)
+
+
+def test_an_interrupt_ends_it_and_begins_nothing_new():
+    begun = []
+
+    def interrupt(i, j):
+        begun.append(i)
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.map_ranges(interrupt, 1000, 1)
+    count = len(begun)
+    time.sleep(0.2)
+    assert len(begun) == count < 100
+
+
+def test_callers_that_find_the_pool_busy_do_the_work_themselves(monkeypatch):
+    monkeypatch.setenv("RIEMDP_NUM_THREADS", "2")
+    release = threading.Event()
+    try:
+        for _ in range(8):
+            threads._pool().submit(release.wait, TIMEOUT)
+        assert threads.map_ranges(lambda i, j: j - i, 100, 10) == [10] * 10
+    finally:
+        release.set()
 
 
 def test_tasks_may_call_batched_functions_themselves():

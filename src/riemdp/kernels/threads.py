@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,16 +38,69 @@ def _pool() -> ThreadPoolExecutor:
 
 def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     """[task(0, grain), task(grain, 2 grain), ...] up to n, in order; a task that calls this runs its own part."""
-    return list(each_range(task, n, grain))
+    ranges = _ranges(n, grain)
+    if _one_by_one(ranges):
+        return [task(*r) for r in ranges]
+    return _Shared(task, deque(enumerate(ranges))).results(len(ranges))
 
 
 def each_range(task: Callable[[int, int], T], n: int, grain: int) -> Iterator[T]:
     """The results of `map_ranges`, one by one; what is still waiting when the caller stops is never begun."""
-    ranges = [(start, min(start + grain, n)) for start in range(0, n, grain)]
-    if len(ranges) == 1 or thread_count() == 1 or _alone.get():
+    ranges = _ranges(n, grain)
+    if _one_by_one(ranges):
         return (task(*r) for r in ranges)
     # Each task in a copy of the caller's context: NumPy keeps there whether to warn.
     return _pool().map(lambda c, r: c.run(_in_this_thread, task, *r), [copy_context() for _ in ranges], ranges)
+
+
+def _ranges(n: int, grain: int) -> list[tuple[int, int]]:
+    return [(start, min(start + grain, n)) for start in range(0, n, grain)]
+
+
+def _one_by_one(ranges: list[tuple[int, int]]) -> bool:
+    return len(ranges) == 1 or thread_count() == 1 or _alone.get()
+
+
+class _Shared(Generic[T]):
+    """Ranges that are taken, one after the other, by whoever is free.
+
+    The caller takes part: it is awake already, while two threads that are woken at once may have to share a processor
+    for milliseconds.
+    """
+
+    def __init__(self, task: Callable[[int, int], T], waiting: deque[tuple[int, tuple[int, int]]]) -> None:
+        self._task, self._waiting = task, waiting
+        self._done: dict[int, T] = {}
+        self._failed: dict[int, Exception] = {}
+
+    def results(self, count: int) -> list[T]:
+        """All of them, in order, or the error of the first range that has one."""
+        others = min(thread_count(), count) - 1
+        helpers = [_pool().submit(copy_context().run, self._work) for _ in range(others)]
+        try:
+            copy_context().run(self._work)
+        finally:
+            self._waiting.clear()
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
+            helper.result()
+        if self._failed:
+            raise self._failed[min(self._failed)]
+        return [self._done[i] for i in range(count)]
+
+    def _work(self) -> None:
+        _alone.set(True)  # in a context of its own
+        while self._waiting:
+            try:
+                i, limits = self._waiting.popleft()
+            except IndexError:  # somebody else was faster
+                return
+            try:
+                self._done[i] = self._task(*limits)
+            except Exception as error:  # raised again by `results`
+                self._failed[i] = error
+                self._waiting.clear()
 
 
 _alone: ContextVar[bool] = ContextVar("riemdp_alone", default=False)
