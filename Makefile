@@ -52,7 +52,7 @@ figures: .venv/runtime.done
 audit: .venv/runtime.done
 	$(BIN)/python audits/planted.py
 	$(BIN)/python audits/product.py --workers $(WORKERS) $(ARGS)
-	$(BIN)/python audits/timing.py $(ARGS)
+	$(BIN)/python audits/timing.py $(filter --quick,$(ARGS))
 
 fuzz: .venv/fuzz.done
 	$(BIN)/python fuzz/run.py --workers $(WORKERS) $(addprefix --time ,$(TIME)) $(ARGS)
