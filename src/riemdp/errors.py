@@ -21,6 +21,6 @@ class ConvergenceError(RiemdpError):
     """A certificate could not be reached; nothing uncertified is ever returned."""
 
 
-def one_line(error: Exception) -> str:
-    """What another library says of its error; some of them quote what they were given, line breaks and all."""
-    return " ".join(str(error).split())
+def one_line(message: object) -> str:
+    """A message without line breaks: some libraries quote in theirs what they were given."""
+    return " ".join(str(message).split())

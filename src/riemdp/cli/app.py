@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from riemdp.errors import BudgetExceeded, RiemdpError
+from riemdp.errors import BudgetExceeded, RiemdpError, one_line
 
 BAD_INPUT, REFUSED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 # The base of all complaints about usage; typer takes it from click or brings its own, by version.
@@ -44,7 +44,7 @@ class _OneLineErrors(TyperGroup):
 
 def complain(message: str) -> None:
     """One line on stderr."""
-    typer.echo(f"riemdp: {' '.join(message.split())}", err=True)
+    typer.echo(f"riemdp: {one_line(message)}", err=True)
 
 
 def _print_what_can_be_printed() -> None:

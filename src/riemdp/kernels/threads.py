@@ -41,7 +41,7 @@ def map_ranges(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
     ranges = _ranges(n, grain)
     if _one_by_one(ranges):
         return [task(*r) for r in ranges]
-    return _Shared(task, deque(enumerate(ranges))).results(len(ranges))
+    return _Shared(task, ranges).results()
 
 
 def each_range(task: Callable[[int, int], T], n: int, grain: int) -> Iterator[T]:
@@ -68,14 +68,14 @@ class _Shared(Generic[T]):
     for milliseconds.
     """
 
-    def __init__(self, task: Callable[[int, int], T], waiting: deque[tuple[int, tuple[int, int]]]) -> None:
-        self._task, self._waiting = task, waiting
+    def __init__(self, task: Callable[[int, int], T], ranges: list[tuple[int, int]]) -> None:
+        self._task, self._count, self._waiting = task, len(ranges), deque(enumerate(ranges))
         self._done: dict[int, T] = {}
         self._failed: dict[int, Exception] = {}
 
-    def results(self, count: int) -> list[T]:
+    def results(self) -> list[T]:
         """All of them, in order, or the error of the first range that has one."""
-        others = min(thread_count(), count) - 1
+        others = min(thread_count(), self._count) - 1
         helpers = [_pool().submit(copy_context().run, self._work) for _ in range(others)]
         try:
             copy_context().run(self._work)
@@ -87,7 +87,7 @@ class _Shared(Generic[T]):
             helper.result()
         if self._failed:
             raise self._failed[min(self._failed)]
-        return [self._done[i] for i in range(count)]
+        return [self._done[i] for i in range(self._count)]
 
     def _work(self) -> None:
         _alone.set(True)  # in a context of its own

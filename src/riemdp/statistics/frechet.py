@@ -115,7 +115,7 @@ def _records(X: Any, space: Space) -> Records:
         return Records(array, space)
     with np.errstate(all="ignore"):
         settled = space._settle(array)
-    if settled is not array:
+    if settled is not array:  # else all of them are points
         map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
     return Records(settled, space)
 
