@@ -102,7 +102,7 @@ BUGS: dict[str, Bug] = {
     "half noise": Bug(Case("SPD(2), affine-invariant", "wrapped-gaussian", rd.GDP(1.0)), half_noise, "release"),
     "wrong adjacency": Bug(Case("sphere", "wrapped-gaussian", rd.GDP(1.0)), wrong_adjacency, "release"),
     "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
-    "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 20_000),
+    "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
     "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
 }
 

@@ -46,7 +46,6 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
-from riemdp.randomness import SystemSource
 from riemdp.statistics.mean import Query
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,7 +55,8 @@ RESULTS = Path(__file__).parent / "results"
 CONFIDENCE = 0.999
 N, N_ADAPTIVE = 20, 500
 TESTS = 3  # of each row
-LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour; of the last bits, half as many
+LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour
+SHARE_OF_BITS = 1 / 5  # of those draws, made for the last bits: noise in float64 shows in a few hundred
 SEARCH_STEPS = 100
 SPACES: dict[str, Space] = {
     "line": rd.Euclidean(1),
@@ -233,11 +233,7 @@ def drawn(query: Query, plan: Plan, ball: rd.Ball) -> Points:
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
             known[key] = query.value(plan, Bounded(X, ball))
-        if plan.mechanism == "kng":  # its preparation takes longer than a thousand draws: once for all of them
-            inner = query.simulate(plan, known[key], ball, SystemSource(), size)
-        else:
-            inner = np.stack([query.draw(plan, known[key], ball).point for _ in range(size)])
-        return np.asarray(ball.space._write(inner, ball.center))
+        return np.asarray(ball.space._write(query.draw(plan, known[key], ball, size).points, ball.center))
 
     return points
 
@@ -295,9 +291,9 @@ class Budget:
     seconds: float
     confidence: float
 
-    def count(self, case: Case, draw: Callable[[int], Any], most: int, *, is_batched: bool = False) -> int:
+    def count(self, case: Case, draw: Callable[[int], Any], most: int) -> int:
         """As many as there is time for, at the speed of a few."""
-        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (1000 if is_batched else 50, LEAST)
+        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (LEAST, LEAST)
         draw(1)  # compiles, loads, fills caches
         start = time.perf_counter()
         draw(tried)
@@ -352,20 +348,20 @@ def examine(case: Case, budget: Budget, points: Points | None = None) -> Row:
 def _float64(case: Case, budget: Budget, pairs: dict[str, Pair]) -> Measured:
     draw = simulated(case)
     first = partial(draw, pairs["outwards"][0], seed=0)
-    count = budget.count(case, lambda size: first(size=size), budget.simulated, is_batched=True)
+    count = budget.count(case, lambda size: first(size=size), budget.simulated)
     return Measured.of(audit_neighbours(pairs, draw, case.claimed, draws=count, confidence=budget.confidence))
 
 
 def _release(case: Case, budget: Budget, pairs: dict[str, Pair], points: Points) -> Measured:
     draw = published(case, points)
     first = partial(draw, pairs["outwards"][0], seed=0)
-    count = budget.count(case, lambda size: first(size=size), budget.released, is_batched=case.mechanism == "kng")
+    count = budget.count(case, lambda size: first(size=size), budget.released)
     return Measured.of(audit_neighbours(pairs, draw, case.claimed, draws=count, confidence=budget.confidence))
 
 
 def examine_bits(case: Case, budget: Budget, points: Points, pair: Pair) -> tuple[Measured, int, float]:
     """From a mean at the centre to one beside it, where floats with noise in float64 differ the most."""
-    count = budget.count(case, partial(points, pair[0]), budget.released) // 2
+    count = int(SHARE_OF_BITS * budget.count(case, partial(points, pair[0]), budget.released))
     both = [points(X, count) for X in pair]
     found = audit_draws(*map(last_bits, both), case.claimed, confidence=budget.confidence)
     return Measured.of(found, "outwards"), sum(map(repeats, both)), repeats_allowed(case, count)
@@ -423,9 +419,9 @@ def main() -> None:
     """Exit code 1 if a claim is contradicted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few rows, few draws: about half a minute")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for the draws of each test of each row")
-    parser.add_argument("--simulated", type=int, default=1_000_000, help="most draws in float64 of each neighbour")
-    parser.add_argument("--released", type=int, default=1_000_000, help="most releases of each neighbour")
+    parser.add_argument("--seconds", type=float, default=150.0, help="at most, for the draws of each test of each row")
+    parser.add_argument("--simulated", type=int, default=200_000, help="most draws in float64 of each neighbour")
+    parser.add_argument("--released", type=int, default=100_000, help="most releases of each neighbour")
     parser.add_argument("--workers", type=int, default=1, help="rows at a time")
     parser.add_argument("--out", type=Path, default=RESULTS / "product.json", help="JSON file to write")
     options = parser.parse_args()

@@ -406,7 +406,7 @@ def test_predicted_error(noise):
     guarantee = rd.PureDP(1.0) if noise is WRAPPED_LAPLACE else rd.GDP(0.5)
     sums = ClassSums(ball, n, noise)
     plan, value = sums.plan(2, guarantee, "analytic"), sums.value(np.zeros((n, dim)), y, np.array([0, 1]))
-    square = [float(np.sum(sums.draw(value, plan.scale).point ** 2)) for _ in range(1500)]
+    square = [float(np.sum(sums.draw(value, plan.scale).points ** 2)) for _ in range(1500)]
     spread = 5 * np.std(square) / math.sqrt(len(square)) / plan.expected_error**2
     assert np.mean(square) == pytest.approx(plan.expected_error**2, rel=spread + 0.05)
 

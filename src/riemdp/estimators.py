@@ -327,7 +327,7 @@ class ClassSums:
         """Independent noise on each T_c, rounded once; the class means as one point of the product."""
         grid = grid_step(scale)
         means = self.means(np.array([self.noise.add_noise(row, scale, grid) for row in sums]))
-        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means)), grid)
+        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means))[None], grid)
 
     def means(self, noisy: Array) -> Array:
         """Post-processing: the shares add up to 1 and are at least 1/n, and a mean lies in the ball."""

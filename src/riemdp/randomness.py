@@ -41,19 +41,19 @@ def decide(attempt: Callable[[int], T | None]) -> T:
 class LazyUniform:
     """A uniform real number on [0, 1]: binary digits are drawn on demand and, once drawn, never change."""
 
-    __slots__ = ("_digits", "_known")
+    __slots__ = ("_ball", "_digits", "_known")
 
     def __init__(self) -> None:
         self._digits, self._known = 0, 0
 
     def ball(self, bits: int) -> arb:
-        """A ball around [k, k+1] 2^-b, where the number lies once b >= `bits` digits are known."""
-        from flint import arb
+        """A ball around [k, k+1] 2^-b, where the number lies once b >= `bits` > 0 digits are known."""
+        if (missing := bits - self._known) > 0:
+            from flint import arb
 
-        missing = bits - self._known
-        if missing > 0:
             self._digits, self._known = self._digits << missing | secrets.randbits(missing), bits
-        return arb((2 * self._digits + 1, -self._known - 1), (1, -self._known - 1))
+            self._ball = arb((2 * self._digits + 1, -bits - 1), (1, -bits - 1))
+        return self._ball
 
 
 def replay(tape: list[LazyUniform], bits: int) -> Iterator[arb]:

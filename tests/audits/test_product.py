@@ -119,7 +119,7 @@ def test_the_last_bits_of_kng_tell_nothing_because_they_are_cut_off(monkeypatch,
     if not is_rounded:
         monkeypatch.setattr("riemdp.mechanisms.gradient._without_last_bits", lambda points, _, ball: from_origin(points, ball))
     case = product.Case("line", "kng", rd.PureDP(1.0))
-    pair, budget = product.neighbours(case)["outwards"], product.Budget(1, 20_000, math.inf, SURE)
+    pair, budget = product.neighbours(case)["outwards"], product.Budget(1, 50_000, math.inf, SURE)
     found, _, _ = product.examine_bits(case, budget, product.released(case), pair)
     assert found.holds is is_rounded
     assert found.bounds["epsilon"] == 0 if is_rounded else found.bounds["epsilon"] > 2

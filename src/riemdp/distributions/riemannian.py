@@ -259,8 +259,14 @@ def _radial_mean_square(law: IsotropicLaw) -> float:
     """Gauss-Legendre on every segment; an infinite one is cut where its line has fallen by 60."""
     start, stop, lines = law.envelope.start, law.envelope.stop, law.envelope.float_lines
     length = np.where(np.isinf(stop), 60 / lines.rate, stop - start)[:, None]
-    nodes, weights = np.polynomial.legendre.leggauss(24)
+    nodes, weights = _gauss_legendre()
     t = start[:, None] + length * (1 + nodes) / 2
     with np.errstate(invalid="ignore"):  # a sphere's last node may lie beyond its end
         mass = np.nan_to_num(weights * length * np.exp(law._concave(t, np)[0] - lines.height.max()))
     return float((mass * t**2).sum() / mass.sum())
+
+
+@lru_cache(maxsize=1)
+def _gauss_legendre() -> tuple[Array, Array]:
+    """Nodes and weights of 24 points on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(24)

@@ -19,7 +19,7 @@ LEAST_NOISE, MOST_NOISE = 1e-50, 1e20  # scales, in units of the sensitivity
 
 
 class Mechanism(Protocol):
-    """A law around a private value: its calibration, an exact draw for releases, and seeded ones to look at it.
+    """A law around a private value: its calibration, exact draws for releases, and seeded ones to look at it.
 
     `value` is what the statistic of kind `input` computes (riemdp.statistics.mean.INPUTS).
     """
@@ -50,8 +50,8 @@ class Mechanism(Protocol):
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Raise a MechanismError that says what would work, if there is no such law here."""
 
-    def draw(self, value: Any, scale: float, ball: Ball, footpoint: Array) -> Drawn:
-        """One draw, for a release."""
+    def draw(self, value: Any, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
+        """Independent draws from the operating system's bits: one for a release, more for an audit."""
 
     def simulate(
         self, value: Any, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int

@@ -60,10 +60,11 @@ class Extrinsic:
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Which spaces have it is decided by the sensitivity."""
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
         """The noisy vector, rounded once, as the nearest point."""
         grid = grid_step(scale)
-        return Drawn(nearest_points(self.add_noise(value, scale, grid)[None], ball)[0], grid)
+        noisy = np.stack([self.add_noise(value, scale, grid) for _ in range(size)])
+        return Drawn(nearest_points(noisy, ball), grid)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
@@ -97,11 +98,12 @@ class Pointwise:
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Which spaces have it is decided by the sensitivity."""
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
         """Each coordinate with its own scale and grid; the coarsest grid is reported."""
-        scales = scale * landmark_widths(ball)
-        noisy = [add_laplace(value[j : j + 1], float(s), grid_step(float(s)))[0] for j, s in enumerate(scales)]
-        return Drawn(_as_shapes(np.array(noisy)[None], ball)[0], grid_step(float(scales.max())))
+        scales = (scale * landmark_widths(ball)).tolist()
+        parts = [(value[j : j + 1], width, grid_step(width)) for j, width in enumerate(scales)]
+        noisy = np.stack([np.concatenate([add_laplace(*part) for part in parts]) for _ in range(size)])
+        return Drawn(_as_shapes(noisy, ball), grid_step(max(scales)))
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.distributions.kng import KNG, expected_trials
+from riemdp.distributions.kng import KNG, Source, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
@@ -74,15 +74,14 @@ class KNormGradient:
                 f"(limit {MOST_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
             )
 
-    def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array) -> Drawn:  # noqa: ARG002
-        """One draw from the operating system's bits."""
-        point = _law(value, scale, ball).sample(1, SystemSource())
-        return Drawn(_without_last_bits(point, scale, ball)[0], None)
+    def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
+        """As `simulate` draws, with the operating system's bits."""
+        return Drawn(self.simulate(value, scale, ball, footpoint, SystemSource(), size), None)
 
     def simulate(
-        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Source, size: int  # noqa: ARG002
     ) -> Array:
-        """The same with seeded numbers."""
+        """By exact rejection, in float64."""
         return _without_last_bits(_law(value, scale, ball).sample(size, rng), scale, ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:

@@ -57,15 +57,14 @@ class Intrinsic:
                 f"(limit {MOST_TRIALS:.0g}), so near to where it ceases to exist: use mechanism='wrapped-laplace'."
             )
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """The ideal point, rounded once to a public grid around the origin, moved to the ball's centre."""
         space = ball.space
         if space.is_flat:
-            return WRAPPED_LAPLACE.draw(value, scale, ball, footpoint)
-        grid = point_grid(space, scale, ball.radius)
-        coords = RiemannianLaplace(space, space.origin, scale).ideal_coords()
-        point = rounded_point(space, value, coords, grid)
-        return Drawn(from_origin(point[None], ball)[0], grid)
+            return WRAPPED_LAPLACE.draw(value, scale, ball, footpoint, size)
+        law, grid = RiemannianLaplace(space, space.origin, scale), point_grid(space, scale, ball.radius)
+        points = np.stack([rounded_point(space, value, law.ideal_coords(), grid) for _ in range(size)])
+        return Drawn(from_origin(points, ball), grid)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int

@@ -46,10 +46,11 @@ class Wrapped:
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """It exists everywhere."""
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array) -> Drawn:
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """The noisy coordinates, rounded once, as a point."""
         grid = grid_step(scale)
-        return Drawn(carry(self.add_noise(value, scale, grid)[None], footpoint, ball)[0], grid)
+        noisy = np.stack([self.add_noise(value, scale, grid) for _ in range(size)])
+        return Drawn(carry(noisy, footpoint, ball), grid)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int

@@ -42,9 +42,9 @@ class Plan:
 
 
 class Drawn(NamedTuple):
-    """One draw of a mechanism: a point, and the public grid to which the ideal draw was rounded once, if it was."""
+    """Draws of a mechanism: points, and the public grid to which each ideal one was rounded once, if it was."""
 
-    point: Array
+    points: Array
     grid: float | None
 
 
@@ -172,13 +172,13 @@ def release(
 ) -> Release:
     """Draw once, after the ledger has durably reserved the guarantee.
 
-    `value()` computes the private value, whose sensitivity the plan states; `draw(value)` is the plan's mechanism
-    at the plan's scale. Nothing is read before the reservation. `stages` are on record only: whoever made them
-    has reserved for all.
+    `value()` computes the private value, whose sensitivity the plan states; `draw(value)` draws one point by the
+    plan's mechanism at the plan's scale. Nothing is read before the reservation. `stages` are on record only: whoever
+    made them has reserved for all.
     """
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
     with reserved(guarantee, f"{statistic} of {n} records, {plan.mechanism}", ledger):
-        point, grid = draw(value())
+        [point], grid = draw(value())
         return Release(
             value=ball.space._write(point, ball.center),
             statistic=statistic,

@@ -143,7 +143,8 @@ class Exact:
 
     def point(self, query: Query, plan: Plan, records: Bounded) -> Array:
         """The ideal mechanism, rounded once."""
-        return query.draw(plan, query.value(plan, records), records.ball).point
+        [point], _ = query.draw(plan, query.value(plan, records), records.ball)
+        return np.asarray(point)
 
     def step(self, law: RadiusLaw, outside: list[int]) -> int:
         """Exact."""

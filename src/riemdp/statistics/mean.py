@@ -119,9 +119,9 @@ class Query:
         with kernels_for(records.n), one_blas_thread():
             return statistic.value(records, foot)
 
-    def draw(self, plan: Plan, value: Any, ball: Ball) -> Drawn:
-        """One draw, for a release."""
-        return by_name(plan.mechanism).draw(value, plan.scale, ball, ball.footpoint_coords(self.footpoint))
+    def draw(self, plan: Plan, value: Any, ball: Ball, size: int = 1) -> Drawn:
+        """One draw, for a release; more of them for an audit."""
+        return by_name(plan.mechanism).draw(value, plan.scale, ball, ball.footpoint_coords(self.footpoint), size)
 
     def simulate(self, plan: Plan, value: Any, ball: Ball, rng: np.random.Generator, size: int) -> Array:
         """Seeded draws."""
