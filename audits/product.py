@@ -426,7 +426,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "product.json", help="JSON file to write")
     options = parser.parse_args()
     if options.quick:
-        options.seconds, options.simulated, options.released = math.inf, 20_000, 600
+        options.seconds, options.simulated, options.released = math.inf, 20_000, 3000
     cases = quick_cases() if options.quick else all_cases()
     budget = partial(Budget, options.simulated, options.released, options.seconds)
     rows = run(cases, budget, options.out, options.workers)
