@@ -72,3 +72,24 @@ def test_many_rows_are_looked_at_one_by_one(bad):
         points[4711] *= bad
     with np.errstate(invalid="ignore"):
         assert (space._settle(points) is points) == (bad is None)
+
+
+def test_the_weighted_second_moment_is_the_sum_of_squares():
+    from riemdp.kernels.angles import second_moment
+
+    rng = np.random.default_rng(0)
+    rows, weights, moment = rng.standard_normal((999, 3)), rng.standard_normal(999), np.empty((3, 3))
+    second_moment(rows, weights, moment)
+    np.testing.assert_allclose(moment, np.einsum("i,ij,ik->jk", weights, rows, rows), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_step_of_a_mean_is_the_same_with_and_without_compiled_code(d):
+    space = rd.Sphere(d, curvature=0.3)
+    points, x, g = space.random_point(500, 1), space.random_point(1, 2)[0], 1e-3 * np.arange(1.0, d + 1)
+    steps = []
+    for records in (0, MANY):
+        with kernels_for(records):
+            steps.append(space._local_model(points, x).step(g))
+    np.testing.assert_allclose(*steps, rtol=1e-12)
+    assert np.linalg.norm(steps[0] / g - 1) > 0.01  # far from doing nothing

@@ -10,7 +10,7 @@ import manifolds.exact  # noqa: F401  (sets 60 digits)
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import scalars
 from riemdp.manifolds.scalars import SHORT, norm, unit
-from riemdp.manifolds.sphere import _from_pole, _to_pole
+from riemdp.manifolds.sphere import Sphere, _from_pole, _to_pole
 
 POSITIVE = np.concatenate([10.0 ** np.linspace(-300, 0, 61), [9.99e-5, 1e-4, 1.01e-4], np.linspace(0.01, 3.1, 50)])
 LARGE = np.concatenate([POSITIVE, np.linspace(3, 600, 40)])
@@ -76,6 +76,8 @@ def test_so_have_its_coordinates_at_a_point_of_a_sphere(d):
     p, v, c = unit(rng.standard_normal((200, d + 1))), rng.standard_normal((200, d + 1)), rng.standard_normal((200, d))
     assert np.array_equal(_to_pole(v, p), [_to_pole(x, y) for x, y in zip(v, p, strict=True)])
     assert np.array_equal(_from_pole(c, p), [_from_pole(x, y) for x, y in zip(c, p, strict=True)])
+    space, step = Sphere(d, curvature=0.7), c * np.logspace(-9, 1, 200)[:, None]
+    assert np.array_equal(space._exp(step, p), [space._exp(x, y) for x, y in zip(step, p, strict=True)])
 
 
 @pytest.mark.parametrize("odd", [[np.nan, 0, 1], [0, np.nan, 0], [1, 2, np.nan], [np.inf, 1, 0], [-np.inf, np.inf, 0]])

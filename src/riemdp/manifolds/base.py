@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
-from riemdp.caching import cached_property
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
@@ -50,10 +49,10 @@ class LocalModel:
     farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
 
-    @cached_property
+    @property
     def slope(self) -> float:
         """‖grad F(x)‖."""
-        return float(np.linalg.norm(self.descent))
+        return math.sqrt(np.vdot(self.descent, self.descent))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -148,7 +149,7 @@ def exact_mean(sums: Sequence[Array], n: int) -> Array:
 def add_blocks(task: Callable[[int, int], tuple[Array, Array, T]], n: int) -> tuple[Array, Array, list[T]]:
     """(mean of the first, mean of the second, all of the third) of what the task finds in blocks of n records."""
     vectors, facts, rest = zip(*map_ranges(task, n, ROWS), strict=True)
-    return sum(vectors) / n, sum(facts) / n, list(rest)
+    return reduce(np.add, vectors) / n, reduce(np.add, facts) / n, list(rest)
 
 
 def rounding(error: float, length: float, n: int) -> float:
@@ -169,8 +170,6 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int
     square = float(np.vdot(b, b))
     goal = square * min(1e-4, max(1e-2 * square, 1e-14))
     for _ in range(max_iter):
-        if square <= goal:
-            break
         image = apply(direction)
         curvature = float(np.vdot(direction, image))
         if curvature <= 0.05 * float(np.vdot(direction, direction)):
@@ -178,5 +177,7 @@ def conjugate_gradients(apply: Callable[[Array], Array], b: Array, max_iter: int
         alpha = square / curvature
         x, residual = x + alpha * direction, residual - alpha * image
         square, old = float(np.vdot(residual, residual)), square
+        if square <= goal:
+            break
         direction = residual + square / old * direction
     return x if x.any() else b

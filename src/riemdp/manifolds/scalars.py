@@ -25,6 +25,11 @@ def sinc(t: Array) -> Array:
     return np.asarray(np.where(small, 1 - t * t / 6, np.sin(safe) / safe))
 
 
+def sinc_of(t: float) -> float:
+    """The same for one number."""
+    return 1 - t * t / 6 if abs(t) < _SMALL else float(np.sin(t)) / t
+
+
 def sinhc(t: Array) -> Array:
     """sinh(t) / t."""
     safe, small = _safe(t)
@@ -57,13 +62,14 @@ def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     """Euclidean norm over the last axis; accurate for vectors as small as 1e-300."""
     parts = np.ascontiguousarray(x).view(np.float64)
     if parts.ndim == 1 and 0 < len(parts) <= SHORT:
-        return np.asarray(_norm(parts.tolist()))
+        return np.asarray(norm_of(parts.tolist()))
     largest = over_last_axis(np.maximum, np.abs(parts))
     scale = np.where(largest > 0, largest, 1.0)
     return np.asarray(np.sqrt(over_last_axis(np.add, (parts / scale[..., None]) ** 2)) * scale)
 
 
-def _norm(parts: list[float]) -> float:
+def norm_of(parts: list[float]) -> float:
+    """The same for the parts of one vector."""
     largest = max(map(abs, parts))
     if not 0 < largest < math.inf:
         return abs(0.0 * sum(parts))  # 0, or NaN
@@ -91,6 +97,18 @@ def lengths(rows: Array) -> Array:
 
 def unit(x: Array) -> Array:
     """x / |x| over the last axis; NaN for zero."""
+    if x.ndim == 1 and 0 < len(x) <= SHORT:
+        return np.array(unit_of(x.tolist()))
     # Scaled first: a subnormal length is too coarse to divide by.
     scaled = x / over_last_axis(np.maximum, np.abs(x))[..., None]
     return np.asarray(scaled / norm(scaled)[..., None])
+
+
+def unit_of(parts: list[float]) -> list[float]:
+    """The same for the parts of one vector."""
+    largest = max(map(abs, parts))
+    if not 0 < largest < math.inf:
+        return [math.nan] * len(parts)
+    scaled = [part / largest for part in parts]
+    length = norm_of(scaled)
+    return [part / length for part in scaled]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
 from riemdp.manifolds.local_model import Angles, add_blocks, are_many, certain, conjugate_gradients, rounding
-from riemdp.manifolds.scalars import SHORT, norm, over_last_axis, sinc, unit
+from riemdp.manifolds.scalars import SHORT, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
 
 if TYPE_CHECKING:
     from flint import arb
@@ -69,10 +70,20 @@ class Sphere(Space):
         return np.asarray(self.radius * np.eye(self.d + 1)[-1])
 
     def _exp(self, coords: Array, base: Array) -> Array:
+        if coords.ndim == base.ndim == 1 and len(base) <= SHORT:
+            return self._one_exp(coords.tolist(), base.tolist())
         p = unit(base)
         angle = norm(coords)[..., None] / self.radius
         ahead = _from_pole(coords / self.radius, p)
         return self.radius * unit(np.cos(angle) * p + sinc(angle) * ahead)
+
+    def _one_exp(self, coords: list[float], base: list[float]) -> Array:
+        """The same bits for one vector, several times faster."""
+        p = unit_of(base)
+        angle = norm_of(coords) / self.radius
+        cosine, stretch = float(np.cos(angle)), sinc_of(angle)
+        ahead = _one_from_pole([c / self.radius for c in coords], p)
+        return self.radius * np.array(unit_of([cosine * x + stretch * v for x, v in zip(p, ahead, strict=True)]))
 
     def _log(self, points: Array, base: Array) -> Array:
         p, q = unit(base), unit(points)
@@ -178,10 +189,10 @@ class Sphere(Space):
         lower, reach = certain(float(across), farthest, self.curvature)
 
         def step(g: Array) -> Array:
-            bend, share = np.concatenate([part.bend for part in angles]), self.curvature / n
+            spread = _spread(points, np.concatenate([part.bend for part in angles]))
 
             def apply(v: Array) -> Array:
-                pull = points.T @ (bend * (points @ v)) * share
+                pull = spread(v) * (self.curvature / n)
                 return np.asarray(across * v + pull - (p @ pull) * p)
 
             return _to_pole(conjugate_gradients(apply, _from_pole(g, p)), p)
@@ -225,6 +236,17 @@ class Sphere(Space):
         return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
 
 
+def _spread(points: Array, weights: Array) -> Callable[[Array], Array]:
+    """v -> sum of w <q, v> q over the records q and their weights w."""
+    if points.shape[1] == 3 and are_many(len(points)):  # directions in space: the matrix takes less than one product
+        from riemdp.kernels.angles import second_moment
+
+        moment = np.empty((3, 3))
+        second_moment(np.ascontiguousarray(points), weights, moment)
+        return moment.__matmul__
+    return lambda v: np.asarray(points.T @ (weights * (points @ v)))
+
+
 def _angle(p: Array, q: Array) -> Array:
     """Angle of unit vectors, to full accuracy from coincident to antipodal ones."""
     return np.asarray(2 * np.arctan2(norm(q - p), norm(q + p)))
@@ -251,17 +273,17 @@ def _one_to_pole(v: list[float], p: list[float]) -> Array:
 def _from_pole(c: Array, p: Array) -> Array:
     """Tangent vector at the unit vector p with coordinates c: the same reflection."""
     if c.ndim == p.ndim == 1 and len(p) <= SHORT:
-        return _one_from_pole(c.tolist(), p.tolist())
+        return np.array(_one_from_pole(c.tolist(), p.tolist()))
     along = over_last_axis(np.add, c * p[..., :-1])[..., None]
     body = c - p[..., :-1] * (along / (1 + np.abs(p[..., -1:])))
     return np.concatenate([body, -_sign(p) * along], axis=-1)
 
 
-def _one_from_pole(c: list[float], p: list[float]) -> Array:
+def _one_from_pole(c: list[float], p: list[float]) -> list[float]:
     along = _dot(c, p[:-1])
     factor = along / (1 + abs(p[-1]))
     body = [x - y * factor for x, y in zip(c, p[:-1], strict=True)]
-    return np.array([*body, -math.copysign(1.0, p[-1]) * along])
+    return [*body, -math.copysign(1.0, p[-1]) * along]
 
 
 def _dot(a: list[float], b: list[float]) -> float:
