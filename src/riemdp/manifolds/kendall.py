@@ -160,8 +160,9 @@ class KendallShapes(Space):
 
     def _excess(self, points: Array) -> Array:
         """How far the configurations are from being centred and of size 1."""
-        size = np.sqrt(np.einsum("...i,...i->...", points, points.conj()).real)
-        return np.asarray(np.maximum(np.abs(size - 1), np.abs(points.sum(axis=-1)) / math.sqrt(self.k)))
+        parts = np.ascontiguousarray(points).view(np.float64)
+        size = np.sqrt(np.einsum("...i,...i->...", parts, parts))
+        return np.asarray(np.maximum(np.abs(size - 1), np.abs(points @ np.ones(self.k)) / math.sqrt(self.k)))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         allowed = TANGENT_TOL * norm(vectors) + TANGENT_FLOOR
@@ -187,21 +188,21 @@ class KendallShapes(Space):
         """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
         n = len(points)
 
-        def block(i: int, j: int) -> tuple[Array, Array, tuple[Array, Array, Array, float]]:
+        def block(i: int, j: int) -> tuple[Array, Array, tuple[Angles, Angles, Array]]:
             phase, cosine = _phase(points[i:j] @ x.conj())
-            angles = Angles.of(cosine)
-            twice = Angles.of(2 * cosine**2 - 1)
-            turn = angles.per_sine_square(twice.across - angles.across, -1.0)
+            angles, twice, back = Angles.of(cosine), Angles.of(2 * cosine**2 - 1), phase.conj()
             facts = np.array([angles.across.sum(), twice.across.sum(), twice.stretch.sum()])
-            back = phase.conj()
-            return points[i:j].T @ (angles.stretch * back), facts, (angles.bend, turn, back, angles.largest)
+            return points[i:j].T @ (angles.stretch * back), facts, (angles, twice, back)
 
         total, (across, turned, stretch), parts = add_blocks(block, n)
-        farthest = max(part[-1] for part in parts)
+        farthest = max(angles.largest for angles, _, _ in parts)
         lower, reach = certain(float(turned), farthest, 4.0)
 
+        def weights(angles: Angles, twice: Angles, back: Array) -> tuple[Array, Array, Array]:
+            return angles.bend, angles.per_sine_square(twice.across - angles.across, -1.0), back
+
         def step(g: Array) -> Array:
-            bend, turn, back = (np.concatenate(weights) for weights in list(zip(*parts, strict=True))[:-1])
+            bend, turn, back = map(np.concatenate, zip(*(weights(*part) for part in parts), strict=True))
 
             def apply(v: Array) -> Array:
                 along = (points @ v.view(np.complex128).conj()) * back  # conjugate of (u* v) sine, u aligned
@@ -264,6 +265,8 @@ def _align(points: Array, base: Array) -> tuple[Array, Array]:
 
 def _phase(z: Array) -> tuple[Array, Array]:
     size = np.abs(z)
+    if size.all():
+        return z / size, size
     return np.where(size > 0, z / np.where(size > 0, size, 1.0), 1.0), size
 
 

@@ -63,6 +63,9 @@ def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
     parts = np.ascontiguousarray(x).view(np.float64)
     if parts.ndim == 1 and 0 < len(parts) <= SHORT:
         return np.asarray(norm_of(parts.tolist()))
+    if parts.ndim == 1:
+        top = float(np.abs(parts).max(initial=0.0)) or 1.0
+        return np.asarray(np.sqrt(np.add.reduce((parts / top) ** 2, initial=0.0)) * top)
     largest = over_last_axis(np.maximum, np.abs(parts))
     scale = np.where(largest > 0, largest, 1.0)
     return np.asarray(np.sqrt(over_last_axis(np.add, (parts / scale[..., None]) ** 2)) * scale)
