@@ -15,10 +15,10 @@ from riemdp.kernels.blocks import TINY, Array, helper, inlined, largest, rotate
 from riemdp.kernels.spectral import LANES
 
 MAX_SWEEPS = 30
-# A sweep squares the rotations' angles (an entry over the gap between its diagonal entries) and the entries
-# themselves in units of the geometric mean of their diagonal entries. When both are below sqrt(SMALL), what one
-# last round of tiny rotations leaves is under the unit roundoff, even if they do not wait for each other.
-SMALL, NEGLIGIBLE = 5e-17, 1e-32
+# What counts is an entry over the gap between its diagonal entries, which is the rotation's angle, and over their
+# geometric mean. A sweep leaves products of two of those: when they are below SMALL, and the angles so small that their
+# series needs no root, a last round of rotations leaves less than the unit roundoff.
+SMALL, SMALL_ANGLE, NEGLIGIBLE = 5e-17, 1e-4, 1e-32
 # By then positive definite matrices have converged; in an indefinite one a diagonal entry may be nothing but dust,
 # and only the angles count.
 LAST_SCALED_SWEEP = 8
@@ -53,25 +53,32 @@ def _angles(a: Array, p: int, q: int, state: Array) -> None:
 
 
 @inlined
+def _apply(a: Array, v: Array, p: int, q: int, state: Array) -> None:
+    """Rotate the rows and columns p and q of `a`, but for what they have in common, and the rows of `v`."""
+    k = a.shape[0]
+    for i in range(p):
+        rotate(a, i, p, i, q, state)
+    for i in range(p + 1, q):
+        rotate(a, p, i, i, q, state)
+    for i in range(q + 1, k):
+        rotate(a, p, i, q, i, state)
+    for i in range(k):
+        rotate(v, p, i, q, i, state)
+
+
+@inlined
 def _sweep(a: Array, v: Array, state: Array) -> None:
     """One cyclic sweep; row p of `v` is the p-th eigenvector."""
     k = a.shape[0]
     for p in range(k - 1):
         for q in range(p + 1, k):
             _angles(a, p, q, state)
-            for i in range(p):
-                rotate(a, i, p, i, q, state)
-            for i in range(p + 1, q):
-                rotate(a, p, i, i, q, state)
-            for i in range(q + 1, k):
-                rotate(a, p, i, q, i, state)
-            for i in range(k):
-                rotate(v, p, i, q, i, state)
+            _apply(a, v, p, q, state)
 
 
 @inlined
-def _still_active(a: Array, state: Array, scaled: float) -> bool:
-    """Which lanes have an entry that is not small yet; returns whether there are any."""
+def _entries(a: Array, state: Array, scaled: float) -> None:
+    """By how much the square of an entry exceeds what it may be if all entries are as large."""
     k = a.shape[0]
     for lane in range(LANES):
         state[WORST, lane] = 0.0
@@ -83,30 +90,65 @@ def _still_active(a: Array, state: Array, scaled: float) -> bool:
                 limit = SMALL * (scaled * size if scaled * size < gap and scaled > 0.0 else gap)
                 excess = r * r - (limit + NEGLIGIBLE * size)
                 state[WORST, lane] = excess if excess > worst else worst
+
+
+@inlined
+def _square_of_ratio(x: float, y: float, r: float, scaled: float) -> float:
+    """Of the entry r between x and y on the diagonal to their gap or, if that is less, to their geometric mean."""
+    gap, size = (y - x) * (y - x), abs(x * y)
+    unit = scaled * size if scaled * size < gap and scaled > 0.0 else gap
+    return r * r / (unit + TINY) if r * r > NEGLIGIBLE * size else 0.0
+
+
+@inlined
+def _products(a: Array, state: Array, scaled: float) -> None:
+    """By how much one of the three, or the product of two, exceeds what it may: as a rule one is by far the largest."""
+    for lane in range(LANES):
+        x, y, z = a[0, 0, lane], a[1, 1, lane], a[2, 2, lane]
+        f = _square_of_ratio(x, y, a[0, 1, lane], scaled)
+        g = _square_of_ratio(x, z, a[0, 2, lane], scaled)
+        h = _square_of_ratio(y, z, a[1, 2, lane], scaled)
+        state[WORST, lane] = max(max(f, g, h) - SMALL_ANGLE**2, max(f * g, f * h, g * h) - SMALL**2)
+
+
+@inlined
+def _still_active(a: Array, state: Array, scaled: float) -> bool:
+    """Which lanes have an entry that is not small yet; returns whether there are any."""
+    k = a.shape[0]
+    if k == 3:
+        _products(a, state, scaled)
+    else:
+        _entries(a, state, scaled)
     for lane in range(LANES):
         state[ACTIVE, lane] = 1.0 if state[WORST, lane] > 0.0 else 0.0
     return bool(largest(state, ACTIVE) > 0.0)
 
 
 @inlined
+def _small_angles(a: Array, p: int, q: int, state: Array) -> None:
+    """Rotations that annihilate a[p, q], by series."""
+    for lane in range(LANES):
+        x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
+        gap = y - x
+        angle = r / (gap if gap != 0.0 else 1.0)
+        tangent = angle - angle * angle * angle
+        t = tangent if r * r > NEGLIGIBLE * abs(x * y) else 0.0
+        a[p, p, lane] = x - t * r
+        a[q, q, lane] = y + t * r
+        a[p, q, lane] = 0.0
+        cosine = 1.0 - 0.5 * t * t
+        state[COSINE, lane] = cosine
+        state[SINE, lane] = t * cosine
+
+
+@inlined
 def _last_round(a: Array, v: Array, state: Array) -> None:
-    """Rotations by angles so small that the cosine is 1, and that one does not change another's entry."""
+    """A sweep of rotations by angles so small that a few terms of their series are exact."""
     k = a.shape[0]
     for p in range(k - 1):
         for q in range(p + 1, k):
-            for lane in range(LANES):
-                x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
-                gap = y - x
-                angle = r / (gap if gap != 0.0 else 1.0)
-                t = angle if r * r > NEGLIGIBLE * abs(x * y) else 0.0
-                state[SINE, lane] = t
-                a[p, p, lane] = x - t * r
-                a[q, q, lane] = y + t * r
-            for i in range(k):
-                for lane in range(LANES):
-                    x, y, t = v[p, i, lane], v[q, i, lane], state[SINE, lane]
-                    v[p, i, lane] = x - t * y
-                    v[q, i, lane] = y + t * x
+            _small_angles(a, p, q, state)
+            _apply(a, v, p, q, state)
 
 
 @helper
@@ -125,8 +167,8 @@ def by_jacobi(a: Array, v: Array, d: Array) -> None:
         state[ACTIVE, lane] = 1.0
     for sweep in range(MAX_SWEEPS):
         _sweep(a, v, state)
-        if k <= 2 or (sweep > 0 and not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0)):
-            break  # one sweep is hardly ever enough: not worth asking
+        if k <= 2 or (sweep > 1 and not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0)):
+            break  # two sweeps are hardly ever enough: not worth asking
     if k > 2:
         _last_round(a, v, state)
     for i in range(k):
