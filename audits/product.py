@@ -284,16 +284,17 @@ def repeats_allowed(case: Case, count: int) -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """Of one row: draws of each neighbour, and seconds for the releases among them."""
+    """Of one row: draws of each neighbour, and seconds for each test of them."""
 
     simulated: int
     released: int
     seconds: float
     confidence: float
+    adaptive: int = 2000  # releases and simulations, which take tens of milliseconds each
 
     def count(self, case: Case, draw: Callable[[int], Any], most: int) -> int:
         """As many as there is time for, at the speed of a few."""
-        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (LEAST, LEAST)
+        tried, least, most = (10, LEAST_ADAPTIVE, self.adaptive) if case.adapt else (LEAST, LEAST, most)
         draw(1)  # compiles, loads, fills caches
         start = time.perf_counter()
         draw(tried)
@@ -419,7 +420,7 @@ def main() -> None:
     """Exit code 1 if a claim is contradicted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few rows, few draws: about half a minute")
-    parser.add_argument("--seconds", type=float, default=150.0, help="at most, for the draws of each test of each row")
+    parser.add_argument("--seconds", type=float, default=600.0, help="at most, for the draws of each test of each row")
     parser.add_argument("--simulated", type=int, default=200_000, help="most draws in float64 of each neighbour")
     parser.add_argument("--released", type=int, default=100_000, help="most releases of each neighbour")
     parser.add_argument("--workers", type=int, default=1, help="rows at a time")
