@@ -31,18 +31,10 @@ from typing import Any
 import numpy as np
 
 import riemdp as rd
-from riemdp.audit import (
-    Audit,
-    Pair,
-    audit_draws,
-    audit_neighbours,
-    coordinates,
-    fooling_neighbours,
-    spare_outliers,
-    worst_neighbours,
-)
+from riemdp.audit import Audit, audit_draws, audit_neighbours, coordinates
 from riemdp.manifolds import Space
 from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan

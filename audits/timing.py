@@ -25,10 +25,11 @@ import numpy as np
 
 import riemdp as rd
 from product import RESULTS, SPACES, Array, Case
-from riemdp.audit import audit_draws, worst_neighbours
+from riemdp.audit import audit_draws
 from riemdp.distributions.kng import KNG
 from riemdp.distributions.riemannian import IsotropicLaw
 from riemdp.mechanisms import MECHANISMS
+from riemdp.neighbours import worst_neighbours
 from riemdp.privacy.bounded import Bounded
 
 LEVELS = 5  # distances of the mean from the centre

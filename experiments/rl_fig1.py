@@ -16,7 +16,7 @@ import numpy as np
 
 import riemdp as rd
 from harness import Array, Figure, Results, Track, curve, main, mean_and_error, panels
-from riemdp.audit import worst_neighbours
+from riemdp.neighbours import worst_neighbours
 from riemdp.plots.style import BLUE, GREEN, GREY, SKY, VERMILION, log_scale
 from riemdp.statistics.sensitivity import kng_sensitivity, mean_sensitivity, mean_sensitivity_as_printed
 from rl_common import BELOW, EPSILON, P2, S2, Example, laplace_in_space, share_not_positive

@@ -14,7 +14,7 @@ import numpy as np
 
 import riemdp as rd
 from harness import Array, Figure, Results, Track, main, panels
-from riemdp.audit import worst_neighbours
+from riemdp.neighbours import worst_neighbours
 from riemdp.plots.style import BLUE, GREEN, GREY, ORANGE, VERMILION, log_scale
 from riemdp.statistics.sensitivity import kng_sensitivity, mean_sensitivity, mean_sensitivity_as_printed
 from rl_common import BELOW

@@ -15,19 +15,8 @@ import pytest
 from scipy import stats
 
 import riemdp as rd
-from riemdp.audit import (
-    Audit,
-    _at_least,
-    _at_most,
-    _divergence,
-    audit,
-    audit_draws,
-    audit_neighbours,
-    coordinates,
-    fooling_neighbours,
-    spare_outliers,
-    worst_neighbours,
-)
+from riemdp.audit import Audit, _at_least, _at_most, _divergence, audit, audit_draws, audit_neighbours, coordinates
+from riemdp.neighbours import fooling_neighbours, spare_outliers, worst_neighbours
 
 SURE = 1 - 1e-8
 DRAWS = 1_000_000

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.audit import audit_neighbours, worst_neighbours
+from riemdp.audit import audit_neighbours
 from riemdp.mechanisms.riemannian import from_origin
+from riemdp.neighbours import worst_neighbours
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted

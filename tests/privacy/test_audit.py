@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.audit import audit, audit_draws, worst_neighbours
+from riemdp.audit import audit, audit_draws
 from riemdp.mechanisms import MECHANISMS
+from riemdp.neighbours import worst_neighbours
 
 HALF_DRAWS = 500_000  # from each of the neighbours
 FEW_DRAWS = {"kng": 4_000}  # where a draw takes long
