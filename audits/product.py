@@ -47,7 +47,7 @@ RESULTS = Path(__file__).parent / "results"
 CONFIDENCE = 0.999
 N, N_ADAPTIVE = 20, 500
 TESTS = 3  # of each row
-LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour
+LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour; the last bits are tested on no fewer than the latter
 SHARE_OF_BITS = 1 / 5  # of those draws, made for the last bits: noise in float64 shows in a few hundred
 SEARCH_STEPS = 100
 SPACES: dict[str, Space] = {
@@ -354,7 +354,7 @@ def _release(case: Case, budget: Budget, pairs: dict[str, Pair], points: Points)
 
 def examine_bits(case: Case, budget: Budget, points: Points, pair: Pair) -> tuple[Measured, int, float]:
     """From a mean at the centre to one beside it, where floats with noise in float64 differ the most."""
-    count = int(SHARE_OF_BITS * budget.count(case, partial(points, pair[0]), budget.released))
+    count = max(LEAST_ADAPTIVE, int(SHARE_OF_BITS * budget.count(case, partial(points, pair[0]), budget.released)))
     both = [points(X, count) for X in pair]
     found = audit_draws(*map(last_bits, both), case.claimed, confidence=budget.confidence)
     return Measured.of(found, "outwards"), sum(map(repeats, both)), repeats_allowed(case, count)

@@ -124,3 +124,11 @@ def test_the_last_bits_of_kng_tell_nothing_because_they_are_cut_off(monkeypatch,
     found, _, _ = product.examine_bits(case, budget, product.released(case), pair)
     assert found.holds is is_rounded
     assert found.bounds["epsilon"] == 0 if is_rounded else found.bounds["epsilon"] > 2
+
+
+def test_the_last_bits_are_tested_even_if_there_is_time_for_a_few_releases_only():
+    case, rng = product.Case("line", "auto", rd.GDP(1.0), adapt=True), np.random.default_rng(0)
+    pair, in_no_time = product.neighbours(case)["outwards"], product.Budget(1, 1000, 0.0, SURE)
+    found, _, _ = product.examine_bits(case, in_no_time, lambda _, size: rng.random((size, 1)), pair)
+    assert found.draws == product.LEAST_ADAPTIVE
+    assert found.holds
