@@ -48,7 +48,7 @@ CONFIDENCE = 0.999
 N, N_ADAPTIVE = 20, 500
 TESTS = 3  # of each row
 LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour; the last bits are tested on no fewer than the latter
-SHARE_OF_BITS = 1 / 5  # of those draws, made for the last bits: noise in float64 shows in a few hundred
+SHARE_OF_BITS = 1 / 5  # of those draws, made for the last bits: the planted noise in float64 shows in 10,000
 SEARCH_STEPS = 100
 SPACES: dict[str, Space] = {
     "line": rd.Euclidean(1),
