@@ -38,7 +38,7 @@ from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_ne
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
-from riemdp.statistics.mean import Query
+from riemdp.statistics.mean import Query, adapted_mean, adaptive_for
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Points = Callable[[Array, int], Array]  # (records, size) -> released points
@@ -213,7 +213,8 @@ def simulated(case: Case) -> Callable[..., Array]:
 def released(case: Case) -> Points:
     """Points as `private_mean` draws them around the private value, which is the same each time."""
     if case.adapt:
-        return lambda X, size: np.stack([rd.private_mean(X, **case.options).value for _ in range(size)])
+        make = adaptive_releases(case)
+        return lambda X, size: np.stack([release.value for release in make(X, size)])
     query, ball = case.query, case.ball
     return drawn(query, query.plan(ball, case.claimed), ball)
 
@@ -230,17 +231,29 @@ def drawn(query: Query, plan: Plan, ball: rd.Ball) -> Points:
     return points
 
 
+def adaptive_releases(case: Case) -> Callable[[Array, int], Iterator[rd.Release]]:
+    """As `private_mean` makes them, but that what is public is prepared once, and the records are read once."""
+    adaptive = adaptive_for(case.query, case.ball, case.claimed, case.adapt)
+    assert adaptive is not None
+
+    def make(X: Array, size: int) -> Iterator[rd.Release]:
+        records = Bounded(X, case.ball)
+        return (adapted_mean(records, adaptive, None) for _ in range(size))
+
+    return make
+
+
 def published(case: Case, points: Points) -> Callable[..., Array]:
     """Coordinates of all that is published."""
     if case.adapt:
-        return lambda X, *, size, seed: np.stack([transcript(X, case) for _ in range(size)])  # noqa: ARG005
+        make = adaptive_releases(case)
+        return lambda X, *, size, seed: np.stack([transcript(r, case.ball) for r in make(X, size)])  # noqa: ARG005
     return lambda X, *, size, seed: coordinates(points(X, size), case.ball)  # noqa: ARG005
 
 
-def transcript(X: Array, case: Case) -> Array:
+def transcript(release: rd.Release, ball: rd.Ball) -> Array:
     """The value, and the centre and the radius after each stage, of one adaptive release."""
-    release = rd.private_mean(X, **case.options)
-    places = coordinates(np.stack([release.value, *(stage.center for stage in release.stages)]), case.ball)
+    places = coordinates(np.stack([release.value, *(stage.center for stage in release.stages)]), ball)
     return np.concatenate([places.ravel(), np.log([stage.radius for stage in release.stages])])
 
 
@@ -282,11 +295,10 @@ class Budget:
     released: int
     seconds: float
     confidence: float
-    adaptive: int = 2000  # releases and simulations, which take tens of milliseconds each
 
     def count(self, case: Case, draw: Callable[[int], Any], most: int) -> int:
         """As many as there is time for, at the speed of a few."""
-        tried, least, most = (10, LEAST_ADAPTIVE, self.adaptive) if case.adapt else (LEAST, LEAST, most)
+        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (LEAST, LEAST)  # a slow one takes 20 ms
         draw(1)  # compiles, loads, fills caches
         start = time.perf_counter()
         draw(tried)

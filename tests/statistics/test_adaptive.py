@@ -25,7 +25,7 @@ from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import adaptive
 from riemdp.statistics.adaptive import FOOTPOINT, Adaptation, divisible, split
-from riemdp.statistics.mean import Query, _adaptive
+from riemdp.statistics.mean import Query, adaptive_for
 
 sys.path.append(str(Path(__file__).parents[2]))
 study = importlib.import_module("experiments.adaptation_study")
@@ -387,7 +387,7 @@ def test_releases_and_simulations_have_the_same_law():
     rng = np.random.default_rng(0)
     X = 0.05 * rng.standard_normal((300, 2)) + [0.3, 0.0]
     mean = X.mean(axis=0)
-    how = _adaptive(Query(300), PLANE, rd.GDP(1.0), Adaptation(rounds=1))
+    how = adaptive_for(Query(300), PLANE, rd.GDP(1.0), Adaptation(rounds=1))
     records = Bounded(X, PLANE)
     exact, seeded = ([how.find(records, chance).depth for _ in range(size)]
                      for chance, size in ((adaptive.Exact(), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip

@@ -262,10 +262,11 @@ def _surveyed(coords: Array, start: int, n: int, grid: int) -> tuple[list[int], 
 
     The sample are the records i n/SAMPLE, i = 0, 1, ..., rounded down, or all if there are fewer.
     """
-    size = min(n, SAMPLE)
-    first, last = (-(-place * size // n) for place in (start, start + len(coords)))
-    places = [i * n // size - start for i in range(first, last)]
-    return (coords * 2.0**-grid).astype(np.int64).sum(axis=0).tolist(), coords[places]
+    total = (coords * 2.0**-grid).astype(np.int64).sum(axis=0).tolist()
+    if n <= SAMPLE:
+        return total, coords
+    first, last = (-(-place * SAMPLE // n) for place in (start, start + len(coords)))
+    return total, coords[[i * n // SAMPLE - start for i in range(first, last)]]
 
 
 def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
@@ -276,5 +277,5 @@ def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
 
 
 def _outside(coords: Array, radii: Sequence[float]) -> list[int]:
-    length = lengths(coords)
-    return [int(np.count_nonzero(length > radius)) for radius in radii]
+    found: list[int] = (len(coords) - np.searchsorted(np.sort(lengths(coords)), radii, side="right")).tolist()
+    return found

@@ -219,8 +219,8 @@ def _held(coords: Array, base: Array, space: Space) -> Array:
     """exp of these coordinates, halved where float64 cannot hold the point, at last the base: post-processing."""
     with np.errstate(all="ignore"):
         points = space._exp(coords, base)
-        while (lost := ~space.contains(points) & coords.any(axis=1)).any():
+        while (lost := ~(held := space.contains(points)) & coords.any(axis=1)).any():
             coords = np.where(lost[:, None], coords / 2, coords)
             points[lost] = space._exp(coords[lost], base)
-        points[~space.contains(points)] = base  # at the far end of float64 not even exp(0) is the base
+        points[~held] = base  # at the far end of float64 not even exp(0) is the base
     return points

@@ -248,6 +248,10 @@ class Adaptive:
             last -= 1
         return range(first, last + 1)
 
+    def radii(self, depth: int) -> list[float]:
+        """Those of the rungs, but for the first."""
+        return self._once("radii", depth, lambda: [self.radius(rung) for rung in self.rungs(depth)[1:]])
+
     def law(self, depth: int) -> RadiusLaw:
         """Of the next rung."""
         return self._once("law", depth, lambda: self._law(self.rungs(depth)[0]))
@@ -287,7 +291,7 @@ class Adaptive:
             footpoint = near.records.ball.center
             return replace(before, query=replace(self.mean, footpoint=footpoint), stages=near.stages)
         rungs, law = self.rungs(near.depth), self.law(near.depth)
-        outside = near.records.outside([self.radius(depth) for depth in rungs[1:]])
+        outside = near.records.outside(self.radii(near.depth))
         depth = rungs[chance.step(law, outside)]
         records = before.records if depth == before.depth else near.records.shrunk(self.radius(depth))
         ball = records.ball

@@ -129,7 +129,7 @@ class Query:
         return by_name(plan.mechanism).simulate(value, plan.scale, ball, foot, rng, size)
 
 
-def _adaptive(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | Adaptation) -> Adaptive | None:
+def adaptive_for(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | Adaptation) -> Adaptive | None:
     """How the release adapts to the records; None if it does not, or if that cannot pay off."""
     options = adaptation(adapt)
     if options is None:
@@ -165,7 +165,7 @@ def plan(
     query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
     if adapt is False:
         return query.request(ball, guarantee).plan_all()
-    adaptive = _adaptive(query, ball, guarantee, adapt)
+    adaptive = adaptive_for(query, ball, guarantee, adapt)
     if spread is None or not finite_number(spread, "spread") >= 0:
         raise InputError(f"spread = {spread!r}: with adapt, pass the distance to their mean that records may have.")
     return _beside(query, ball, guarantee, adaptive, float(spread))
@@ -202,7 +202,7 @@ def rehearse(
     """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     query = Query(n, mechanism, calibration, footpoint, statistic, can_gather)
-    if _adaptive(query, ball, guarantee, adapt) is None:
+    if adaptive_for(query, ball, guarantee, adapt) is None:
         mechanism = query.plan(ball, guarantee).mechanism
     return () if mechanism == "auto" else by_name(mechanism).assumptions
 
@@ -233,9 +233,9 @@ def private_mean(
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
     query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
-    adaptive = _adaptive(query, ball, guarantee, adapt)
+    adaptive = adaptive_for(query, ball, guarantee, adapt)
     if adaptive is not None:
-        return _adapted_mean(records, adaptive, ledger)
+        return adapted_mean(records, adaptive, ledger)
     best = query.plan(ball, guarantee)
     return release(
         lambda: query.value(best, records),
@@ -250,13 +250,13 @@ def private_mean(
     )
 
 
-def _adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None) -> Release:
+def adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None) -> Release:
     """One reservation for all stages, then all of them."""
     query = adaptive.mean
     supposed = () if query.mechanism == "auto" else by_name(query.mechanism).assumptions
     whole = adaptive.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *supposed)
     text = f"{query.statistic} of {records.n} records, {query.mechanism}, {adaptive.rounds} rounds of adaptation"
-    with reserved(whole, text, ledger):
+    with reserved(whole, text, ledger), one_blas_thread():
         found, last = adaptive.finish(adaptive.find(records, Exact()))
         return release(
             lambda: found.query.value(last, found.records),
@@ -295,7 +295,7 @@ def simulate(
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)
     query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
-    adaptive = _adaptive(query, ball, guarantee, adapt)
+    adaptive = adaptive_for(query, ball, guarantee, adapt)
     if adaptive is not None:
         points = np.stack([_adapted_draw(records, adaptive, rng) for _ in range(count)])
     else:

@@ -50,8 +50,9 @@ class RadiusLaw:
         """The step j with W_0 + ... + W_(j-1) < u W < W_0 + ... + W_j, once u is known well enough."""
         from flint import arb
 
-        weights = [arb(1)]
-        weights += [arb(2) ** j * (-self._excess(m) * arb(self.strength)).exp() for j, m in enumerate(outside, 1)]
+        excess = [0, *map(self._excess, outside)]
+        factors = {m: (-m * arb(self.strength)).exp() for m in set(excess)}
+        weights = [2**j * factors[m] for j, m in enumerate(excess)]
         level, total = u * sum(weights, start=arb(0)), arb(0)
         for step, weight in enumerate(weights[:-1]):
             total += weight
