@@ -60,11 +60,11 @@ fuzz: .venv/fuzz.done
 constraints: .venv/pip.done
 	$(BIN)/python supply/constraints.py
 
-# The audit needs the network; what it finds is reported, and the rest is done all the same.
+# What needs the network comes last.
 supply: .venv/supply.done
 	$(BIN)/python supply/reproducible.py
 	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON -o build/sbom.json $(BIN)/python
-	$(BIN)/pip-audit --skip-editable --strict --requirement $(or $(CONSTRAINTS),/dev/null) --no-deps --disable-pip
+	$(BIN)/python supply/vulnerabilities.py
 
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

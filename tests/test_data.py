@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import pickle
 import struct
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,6 +238,35 @@ def test_broken_files(tmp_path, name):
     assert "\n" not in str(caught.value)
     with pytest.raises(rd.InputError, match=name):
         load_array(tmp_path / name)
+
+
+class Bait:
+    """Unpickled, it leaves a file."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+@pytest.mark.parametrize("layer", [{"filters": [{"id": "pickle"}]}, {"compressor": {"id": "pickle"}}], ids=str)
+@pytest.mark.parametrize("kind", ["<f8", "|O"])
+def test_a_zarr_array_that_asks_for_unpickling_is_not_read(tmp_path, monkeypatch, layer, kind):
+    """Not even where numcodecs would do it (GHSA-jqc8-qjfv-5m6r)."""
+    pytest.importorskip("zarr")
+    numcodecs, trace = pytest.importorskip("numcodecs"), tmp_path / "trace"
+    monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    bait, layout = pickle.dumps(Bait(trace)), {"zarr_format": 2, "shape": [2, 3], "chunks": [2, 3], "order": "C"}
+    (tmp_path / "X.zarr").mkdir()
+    (tmp_path / "X.zarr" / "0.0").write_bytes(bait)
+    plain = {"dtype": kind, "fill_value": None, "filters": None, "compressor": None}
+    (tmp_path / "X.zarr" / ".zarray").write_text(json.dumps(layout | plain | layer))
+    with pytest.raises(rd.InputError, match=r"X\.zarr"):
+        load_array(tmp_path / "X.zarr")
+    assert not trace.exists()
+    numcodecs.get_codec({"id": "pickle"}).decode(bait)
+    assert trace.exists()
 
 
 @pytest.mark.parametrize("name", ["none.npy", "none.npz", "none.npz:key", "none/", "none/*.npy", "none.zarr"])

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).parents[1] / "supply"))
+import vulnerabilities
+
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "constraints").glob("python*.txt"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -59,3 +62,67 @@ def test_two_builds_are_the_same():
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("the same again") == 2
     assert ".whl" in done.stdout
+
+
+# --- known vulnerabilities, without asking anybody --------------------------------------------------------------
+
+PAGES = {
+    "newest": {"info": {"version": "2.0"}, "vulnerabilities": []},
+    "bad": {"info": {"version": "2.0"}, "vulnerabilities": [{"id": "PYSEC-1"}, {"id": "GHSA-2"}]},
+    "read": {"info": {"version": "2.0"}, "vulnerabilities": []},
+    "unread": {"info": {"version": "2.0"}, "vulnerabilities": []},
+    "read-in-part": {"info": {"version": "2.0"}, "vulnerabilities": []},
+}
+
+
+@pytest.fixture
+def examined(tmp_path, monkeypatch):
+    """Pins: pip-audit knows the first, and the others have pages, about two of which somebody has read."""
+    pinned = {"known": "1.0", "newest": "2.0", "bad": "2.0", "read": "1.0", "unread": "1.0", "read-in-part": "1.0"}
+    path = tmp_path / "constraints" / "python3.99.txt"
+    path.parent.mkdir()
+    path.write_text("# pins\n" + "".join(f"{name}=={version}\n" for name, version in pinned.items()))
+    known = {"name": "known", "version": "1.0", "vulns": []}
+    report = [known, *({"name": name, "skip_reason": "not found"} for name in PAGES)]
+    monkeypatch.setattr(vulnerabilities, "pip_audit", lambda _: report)
+    monkeypatch.setattr(vulnerabilities, "project_page", PAGES.__getitem__)
+    reviews = tmp_path / "reviewed.toml"
+    reviews.write_text('"read==1.0" = "2.0"\n"read-in-part==1.0" = "1.5"\n')
+    monkeypatch.setattr(vulnerabilities, "ROOT", tmp_path)
+    monkeypatch.setattr(vulnerabilities, "REVIEWED", reviews)
+    return known
+
+
+def test_what_is_known_to_be_bad_and_what_nobody_has_looked_at_fails(examined, capsys):
+    assert vulnerabilities.main() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "python3.99.txt: 1 by pip-audit, 2 newest, 3 held back",
+        "bad==2.0: PYSEC-1, GHSA-2",
+        "unread==1.0: not checked; read the release notes after it up to 2.0",
+        "read-in-part==1.0: not checked; read the release notes after 1.5 up to 2.0",
+    ]
+
+
+def test_what_pip_audit_finds_fails(examined, capsys):
+    examined["vulns"] = [{"id": "CVE-3"}]
+    assert vulnerabilities.main() == 1
+    assert "known==1.0: CVE-3" in capsys.readouterr().out
+
+
+def test_what_is_newest_or_reviewed_passes(examined, capsys, monkeypatch):
+    monkeypatch.setitem(PAGES, "bad", PAGES["newest"])
+    vulnerabilities.REVIEWED.write_text("".join(f'"{name}==1.0" = "2.0"\n' for name in ("read", "unread", "read-in-part")))
+    assert vulnerabilities.main() == 0
+    assert capsys.readouterr().out.endswith("2 newest, 3 held back\nno known vulnerabilities\n")
+
+
+def test_a_failing_pip_audit_is_said_in_one_sentence(tmp_path, monkeypatch):
+    failed = subprocess.CompletedProcess([], 1, stdout="", stderr="Traceback:\nConnectionError: no network\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(SystemExit, match=r"^pip-audit could not look at x.txt: ConnectionError: no network$"):
+        vulnerabilities.pip_audit(tmp_path / "x.txt")
+
+
+def test_reviews_are_of_pins_that_there_are():
+    pinned = {f"{name}=={version}" for path in FILES for name, version in pins(path).items()}
+    assert set(tomllib.loads(vulnerabilities.REVIEWED.read_text())) <= pinned
