@@ -122,6 +122,22 @@ def test_laplace_noise_of_the_right_scale_and_not_three_percent_less(factor, hol
     assert found.epsilon_lower > 0.96 / factor
 
 
+def drawn_spread(size, seed, shift):
+    """A coordinate whose noise has a spread that is drawn and small, and five large ones that tell nothing."""
+    rng = np.random.default_rng(seed)
+    spread = np.exp(rng.normal(-14, 1.2, size))
+    return np.column_stack([spread * (shift + rng.standard_normal(size)), rng.standard_normal((size, 5)), np.log(spread)])
+
+
+@pytest.mark.parametrize(("shift", "holds"), [(1.0, True), (1.1, False)])
+def test_noise_of_a_drawn_spread_beside_large_coordinates(shift, holds):
+    """Given the spread the laws are mu = shift apart; the sign, of probability Phi(shift/2), proves exactly that."""
+    a, b = drawn_spread(DRAWS, 7, shift / 2), drawn_spread(DRAWS, 8, -shift / 2)
+    found = audit_draws(a, b, rd.GDP(1.0), confidence=SURE)
+    assert found.holds is holds
+    assert found.lower["mu"] > 0.95 * shift
+
+
 DELTA = float(rd.GDP(1.0).to_approx(epsilon=1.0).delta)
 CLAIMS = [rd.ApproxDP(1.0, DELTA), rd.GDP(1.0), rd.ZCDP(0.5), rd.RDP(3.0, 1.5)]
 

@@ -147,32 +147,62 @@ def _at_most(hits: Array, total: Array, error: float) -> Array:
 # --- the adversary's choice ----------------------------------------------------------------------------
 
 
+def _isotropic(pilots: Pair) -> tuple[Array, Array, Array]:
+    """The first law's centre, what makes both isotropic, and the gap from the second centre, so made."""
+    means = [pilot.mean(axis=0) for pilot in pilots]
+    pooled, gap = np.vstack([pilot - mean for pilot, mean in zip(pilots, means, strict=True)]), means[0] - means[1]
+    # Each coordinate in its own unit: those of an adaptive release differ by many powers of ten.
+    unit = np.sqrt(np.square(pooled).mean(axis=0))
+    unit = np.where(unit > 0, unit, np.where(gap != 0, np.abs(gap), 1.0))
+    values, frame = np.linalg.eigh((pooled / unit).T @ (pooled / unit) / len(pooled))
+    least = 1e-12 * (values[-1] + np.square(gap / unit).sum()) + np.finfo(float).tiny  # laws on less than the space
+    whitening = frame / np.sqrt(np.maximum(values, least)) / unit[:, None]
+    return means[0], whitening, gap @ whitening
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """Coordinates as normal quantiles of their ranks among draws: they count by what they tell, not by their size."""
+
+    cuts: Array  # (d, levels)
+
+    @classmethod
+    def of(cls, pilots: Pair) -> _Ranks:
+        """From draws of both."""
+        return cls(np.quantile(np.concatenate(pilots), LEVELS, axis=0).T)
+
+    def normal(self, points: Array) -> Array:
+        """Each coordinate by itself."""
+        from scipy.special import ndtri
+
+        levels = ndtri(LEVELS)
+        return np.stack([np.interp(x, cuts, levels) for x, cuts in zip(points.T, self.cuts, strict=True)], axis=1)
+
+
 @dataclass(frozen=True)
 class _View:
     """Numbers that tell a point near the first law from one near the second, in coordinates made isotropic.
 
     The projection on the line through both centres is the log-likelihood ratio of Gaussian laws, the difference of the
     distances to them that of Laplace laws, each up to its scale. The third is the ratio itself, learned from draws as
-    a histogram along and across that line: of any law that is symmetric around it, such as one cut off at a rim.
+    a histogram along and across that line: of any law that is symmetric around it, such as one cut off at a rim. The
+    last is the projection again, of ranks: for laws whose spread is drawn as well.
     """
 
     center: Array  # of the first law
     whitening: Array
     gap: Array  # whitened, from the second centre to the first
-    edges: Pair  # of the histogram's cells, along and across
-    ratios: Array
+    ranks: _Ranks
+    tilt: Array  # the gap between ranks
+    edges: Pair = (np.empty(0), np.empty(0))  # of the histogram's cells, along and across
+    ratios: Array = field(default_factory=lambda: np.zeros((1, 1)))
 
     @classmethod
     def of(cls, pilots: Pair) -> _View:
         """From draws of both."""
-        means = [pilot.mean(axis=0) for pilot in pilots]
-        pooled = np.vstack([pilot - mean for pilot, mean in zip(pilots, means, strict=True)])
-        values, frame = np.linalg.eigh(pooled.T @ pooled / len(pooled))
-        gap = means[0] - means[1]
-        least = 1e-12 * (values[-1] + gap @ gap) + np.finfo(float).tiny  # for laws on less than the whole space
-        whitening = frame / np.sqrt(np.maximum(values, least))
-        blank = cls(means[0], whitening, gap @ whitening, (np.empty(0), np.empty(0)), np.zeros((1, 1)))
-        return blank._learned(pilots)
+        ranks = _Ranks.of(pilots)
+        _, whitening, gap = _isotropic((ranks.normal(pilots[0]), ranks.normal(pilots[1])))
+        return cls(*_isotropic(pilots), ranks, whitening @ gap)._learned(pilots)
 
     def _learned(self, pilots: Pair) -> _View:
         """With cells at quantiles of all draws, and log((1 + draws of the first)/(1 + draws of the second)) in each."""
@@ -195,12 +225,13 @@ class _View:
         return np.asarray(row * (len(self.edges[1]) + 1) + column)
 
     def scores(self, points: Array) -> Array:
-        """(3, size), large near the first law; far - near = (far^2 - near^2)/(far + near)."""
+        """(4, size), large near the first law; far - near = (far^2 - near^2)/(far + near)."""
         along, across, near = self._place(points)
         difference = 2 * along + self.gap @ self.gap
         far = np.maximum(near + difference, 0.0)
         distances = difference / (np.sqrt(far) + np.sqrt(near) + np.finfo(float).tiny)
-        return np.stack([along, distances, self.ratios[self._cells(along, across)]])
+        learned = self.ratios[self._cells(along, across)]
+        return np.stack([along, distances, learned, self.ranks.normal(points) @ self.tilt])
 
 
 @dataclass(frozen=True)
