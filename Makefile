@@ -23,7 +23,7 @@ help:
 	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
 	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
-	@echo "make audit   claims against what can be measured, of everything on offer (about 2 hours; ARGS=--quick: a minute)"
+	@echo "make audit   claims against what can be measured, of everything on offer (about 4 hours; ARGS=--quick: a minute)"
 	@echo "make fuzz    every parser and entry point, a million cases or ten minutes each (TIME=60: a minute for all)"
 	@echo "make supply  known vulnerabilities, a bill of materials in build/, the wheel built twice and compared"
 	@echo "make constraints   pin what pip resolves now, for this Python"

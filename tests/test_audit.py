@@ -125,7 +125,7 @@ def test_laplace_noise_of_the_right_scale_and_not_three_percent_less(factor, hol
 def drawn_spread(size, seed, shift):
     """A coordinate whose noise has a spread that is drawn and small, and five large ones that tell nothing."""
     rng = np.random.default_rng(seed)
-    spread = np.exp(rng.normal(-14, 1.2, size))
+    spread = np.exp(rng.normal(-25, 1.2, size))
     return np.column_stack([spread * (shift + rng.standard_normal(size)), rng.standard_normal((size, 5)), np.log(spread)])
 
 
