@@ -298,7 +298,7 @@ class Budget:
 
     def count(self, case: Case, draw: Callable[[int], Any], most: int) -> int:
         """As many as there is time for, at the speed of a few."""
-        tried, least = (10, LEAST_ADAPTIVE) if case.adapt else (LEAST, LEAST)  # a slow one takes 20 ms
+        tried, least = (50, LEAST_ADAPTIVE) if case.adapt else (LEAST, LEAST)  # a slow one takes 20 ms
         draw(1)  # compiles, loads, fills caches
         start = time.perf_counter()
         draw(tried)
