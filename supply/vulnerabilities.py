@@ -2,8 +2,8 @@
 
 `pip-audit` asks the index for the page of each pinned version. An index without such pages (many mirrors) still tells,
 on a project's own page, what is known of the newest version. Of pins that are held back below the newest nothing is
-known then: somebody has to read the release notes since, and reviewed.toml says up to which version that was done. What
-nobody has looked at fails.
+known then: somebody has to look through the release notes since, and reviewed.toml says up to which version that was
+done, and what came of it. What nobody has looked at fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> int:
     """0 if something is known of every pin, and nothing bad."""
     reviewed = tomllib.loads(REVIEWED.read_text())
     problems = [problem for path in sorted((ROOT / "constraints").glob("*.txt")) for problem in examine(path, reviewed)]
-    print("\n".join(problems) or "no known vulnerabilities")
+    print("\n".join(problems) or "no known vulnerabilities; of what is held back see reviewed.toml")
     return int(bool(problems))
 
 

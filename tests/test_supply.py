@@ -113,7 +113,7 @@ def test_what_is_newest_or_reviewed_passes(examined, capsys, monkeypatch):
     monkeypatch.setitem(PAGES, "bad", PAGES["newest"])
     vulnerabilities.REVIEWED.write_text("".join(f'"{name}==1.0" = "2.0"\n' for name in ("read", "unread", "read-in-part")))
     assert vulnerabilities.main() == 0
-    assert capsys.readouterr().out.endswith("2 newest, 3 held back\nno known vulnerabilities\n")
+    assert capsys.readouterr().out.endswith("2 newest, 3 held back\nno known vulnerabilities; of what is held back see reviewed.toml\n")
 
 
 def test_a_failing_pip_audit_is_said_in_one_sentence(tmp_path, monkeypatch):
