@@ -3,13 +3,21 @@
 What a site hands over is the exact sum of its records' coordinates in the common ball. Sums of integers do not
 depend on how the records are shared out, so the mean before noise is that of all records in one place, bit for bit
 (docs/proofs/exact_sums.md). A site's sum is as private as its records: it must not be published.
+
+A record that is counted twice has twice its influence. So every sum carries a random id, its site's name and its
+study, and what may be pooled is decided by those: never by comparing sums, since a refusal must not depend on records.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import secrets
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,48 +40,153 @@ from riemdp.version import __version__
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
 
+FORMAT = 1  # of files; those of earlier versions have no number, and neither id nor names
+LONGEST_NAME = 200
+SHORTEST_KEY = 16  # bytes
+_FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total"}
+
+
+def _new_id() -> str:
+    """128 bits of the operating system: unlike a digest, they say nothing about the records."""
+    return secrets.token_hex(16)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SiteSum:
-    """The exact sum of the coordinates of a site's records in a public ball. **Private**: as secret as the records."""
+    """The exact sum of the coordinates of a site's records in a public ball. **Private**: as secret as the records.
+
+    `site`, `study` and the random `id` are public, and decide what may be pooled with what.
+    """
 
     ball: Ball
     n: int
     total: tuple[int, ...]  # in steps of the ball's grid
+    site: str
+    study: str
+    id: str = field(default_factory=_new_id)
+
+    def __post_init__(self) -> None:
+        for argument in ("site", "study", "id"):
+            _require_name(getattr(self, argument), argument)
+        whole = isinstance(self.total, tuple) and all(type(entry) is int for entry in (self.n, *self.total))
+        if not (whole and isinstance(self.ball, Ball) and _is_possible(self.total, self.n, self.ball)):
+            raise _not_a_sum()
 
     def __repr__(self) -> str:
-        return f"SiteSum(n={self.n}, {self.ball.space!r}, private)"
+        return f"SiteSum(site={self.site!r}, study={self.study!r}, n={self.n}, {self.ball.space!r}, private)"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, marked as private; integers as texts, since they exceed other programs' numbers."""
-        ball = {"center": self.ball.center.tolist(), "radius": self.ball.radius}
-        facts = {"riemdp": "site-sum", "warning": WARNING, "space": space_to_dict(self.ball.space)}
-        return facts | ball | {"n": self.n, "total": list(map(str, self.total))}
+    def to_dict(self, *, key: bytes | None = None) -> dict[str, Any]:
+        """Plain JSON data, marked as private; integers as texts, since they exceed other programs' numbers.
+
+        Parameters
+        ----------
+        key
+            The study's key: with it, the data carry a code that shows whether they were altered.
+        """
+        names = {"id": self.id, "study": self.study, "site": self.site}
+        ball = {"space": space_to_dict(self.ball.space), "center": self.ball.center.tolist(), "radius": self.ball.radius}
+        content = {"grid": self.ball.grid, "n": self.n, "total": list(map(str, self.total))}
+        data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **ball, **content}
+        return data if key is None else data | {"mac": _code(data, key)}
 
     @classmethod
-    def from_dict(cls, data: Any) -> SiteSum:
-        """The sum that `to_dict` described; anything else is an InputError, which shows nothing of it."""
+    def from_dict(cls, data: Any, *, key: bytes | None = None) -> SiteSum:
+        """The sum that `to_dict` described; anything else is an InputError, which shows nothing of it.
+
+        Parameters
+        ----------
+        key
+            The study's key. With it, data without its code, or altered since, are refused; without it, data that
+            carry a code are.
+        """
+        _require_format(data)
+        _require_code(data, key)
         try:
-            kind, n, texts = data["riemdp"], data["n"], data["total"]
-            ball = Ball(space_from_dict(data["space"]), np.array(data["center"], dtype=float), data["radius"])
-            total = tuple(map(int, texts))
-        except (LookupError, TypeError, ValueError, RecursionError):
+            ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
+            total, names = tuple(map(int, data["total"])), (data["site"], data["study"], data["id"])
+            made = cls(ball, data["n"], total, *names)
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
             raise _not_a_sum() from None
-        if kind != "site-sum" or type(n) is not int or not _is_possible(total, n, ball):
+        if set(data) - {"mac"} != _FACTS or data["grid"] != ball.grid or data["total"] != list(map(str, total)):
             raise _not_a_sum()
-        return cls(ball, n, total)
+        return made
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON, whole or not at all, for this user's eyes only. Keep the file as secret as the records."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1).encode(), readers=0o600)
+    def save(self, path: str | Path, *, key: bytes | None = None) -> None:
+        """Write JSON, whole or not at all, for this user's eyes only. Keep the file as secret as the records.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        key
+            The study's key, at least 16 secret bytes that all sites share. The file is then authenticated (HMAC with
+            SHA-256): whoever has the key sees whether it was altered. It is not encrypted.
+        """
+        write_whole(path, json.dumps(self.to_dict(key=key), indent=1).encode(), readers=0o600)
 
     @classmethod
-    def load(cls, path: str | Path) -> SiteSum:
-        """Read what `save` wrote."""
-        return cls.from_dict(read_json(path, "SiteSum.save()"))
+    def load(cls, path: str | Path, *, key: bytes | None = None) -> SiteSum:
+        """Read what `save` wrote, with the same key if it was given one."""
+        data = read_json(path, "SiteSum.save()")
+        try:
+            return cls.from_dict(data, key=key)
+        except InputError as problem:
+            raise InputError(f"path = {str(path)!r}: {problem}") from None
 
 
 def _not_a_sum() -> InputError:
     return InputError("the data are not those of a site's sum: pass what SiteSum.save() wrote.")
+
+
+def _require_name(value: Any, argument: str) -> None:
+    """Names are compared, shown and written to files: text that a person can tell apart."""
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= LONGEST_NAME or not value.isprintable():
+        raise InputError(f"{argument} = {value!r:.100}: pass a name of 1 to {LONGEST_NAME} printable characters.")
+
+
+def _require_format(data: Any) -> None:
+    """Files of other versions get a sentence of their own."""
+    if not isinstance(data, dict) or data.get("riemdp") != "site-sum":
+        raise _not_a_sum()
+    if "format" not in data:
+        raise InputError(
+            "the sum was written by an earlier version of riemdp, without the names of site and study: "
+            "let the site write it again, by site_sum(X, ball, site=..., study=...)."
+        )
+    if type(data["format"]) is not int or data["format"] < 1:
+        raise _not_a_sum()
+    if data["format"] > FORMAT:
+        raise InputError(f"the sum was written by a later version of riemdp (format > {FORMAT}): install that version.")
+
+
+# --- authentication: nothing of a file is believed before its code is --------------------------------------------
+
+
+def _code(facts: dict[str, Any], key: bytes) -> str:
+    """HMAC-SHA-256 of everything in a file but the code itself, in the one way of writing it without choices."""
+    if not isinstance(key, bytes) or len(key) < SHORTEST_KEY:
+        raise InputError(f"key: pass at least {SHORTEST_KEY} secret bytes, for example secrets.token_bytes(32).")
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _require_code(data: dict[str, Any], key: bytes | None) -> None:
+    if key is None:
+        if "mac" in data:
+            raise InputError("the sum carries an authentication code: pass key=, the study's key.")
+        return
+    facts = {name: value for name, value in data.items() if name != "mac"}
+    try:
+        right = _code(facts, key)
+    except (TypeError, RecursionError):  # no JSON data
+        raise _not_a_sum() from None
+    if "mac" not in data:
+        raise InputError("the sum carries no authentication code: let the site save it with key=, the study's key.")
+    if not hmac.compare_digest(right.encode(), str(data["mac"]).encode(errors="replace")):
+        raise InputError("the sum was altered, or saved with another key: ask the site for it again.")
+
+
+# --- sums and their pool ------------------------------------------------------------------------------------------
 
 
 def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
@@ -82,15 +195,46 @@ def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
     return 1 <= n <= MOST_RECORDS and len(total) == ball.space.dim and sum(x * x for x in total) <= longest**2
 
 
-def site_sum(X: Any, ball: Ball) -> SiteSum:
+def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
     any large data set, so that it does not matter how small a site is.
+
+    Parameters
+    ----------
+    X
+        The site's records, as `private_mean` takes them.
+    ball
+        The public ball that all sites agreed on.
+    site
+        The site's name; no two sites of a study have the same.
+    study
+        What all sites agreed to call this collection of sums. One that is repeated needs another: sums of different
+        studies cannot be pooled.
+
+    Returns
+    -------
+    SiteSum
+        **Private**; with a new random id.
+
+    Raises
+    ------
+    InputError
+        If a name, the ball, or the shape or type of X is not as described. Values of records never raise.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+    >>> rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot, 2026")
+    SiteSum(site='north clinic', study='pilot, 2026', n=2, Euclidean(d=1), private)
     """
+    _require_name(site, "site")
+    _require_name(study, "study")
     with kernels_for(MOST_RECORDS):
         records = Bounded(X, ball)
-        return SiteSum(ball, records.n, tuple(records.coordinate_sum()))
+        return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
 
 
 def private_mean_of_sums(
@@ -104,9 +248,40 @@ def private_mean_of_sums(
     """A private tangent mean of the records of all sites, from their sums; in a flat space, that is the Fréchet mean.
 
     It is the release that `private_mean(..., statistic="tangent-mean")` makes of all records together. Whoever
-    calls this sees the exact sums: sites trust it with those, and nobody else.
+    calls this sees the exact sums: sites trust it with those, and nobody else. Sums that cannot be of different
+    sites of one study are refused, by their public fields alone, before anything is reserved.
+
+    Parameters
+    ----------
+    sums
+        One of each site.
+    guarantee, mechanism, calibration, ledger
+        As of `private_mean`; mechanisms that need the records themselves are refused.
+
+    Returns
+    -------
+    Release
+        Of all records together, `n` is their number. What may be published is this, not the sums.
+
+    Raises
+    ------
+    InputError
+        If a sum or a site is there twice, or balls or studies differ.
+    MechanismError
+        If no mechanism, or not the one asked for, gives the guarantee from sums.
+    BudgetExceeded
+        If the ledger refuses; nothing was spent.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+    >>> sums = [rd.site_sum(np.zeros((500, 1)), ball, site=name, study="pilot") for name in ("north", "south")]
+    >>> rd.private_mean_of_sums(sums, rd.GDP(1.0)).n
+    1000
     """
     ball = _common_ball(sums)
+    _require_different_sites(sums)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
@@ -141,3 +316,27 @@ def _common_ball(sums: Sequence[SiteSum]) -> Ball:
         if not (same and np.array_equal(ball.center, first.center)):
             raise InputError("sums: the sites used different balls; agree on one, and let every site use it.")
     return first
+
+
+def _require_different_sites(sums: Sequence[SiteSum]) -> None:
+    """Each of another site, all of one study: by their public fields, whatever the sums are."""
+    for other in sums[1:]:
+        if other.study != sums[0].study:
+            raise InputError(f"sums: studies {sums[0].study!r} and {other.study!r} differ; pass the sums of one study.")
+    if (repeated := _first_repeated(sums, (one.id for one in sums))) is not None:
+        raise InputError(f"sums: that of site {repeated.site!r} is there twice, as a copy; pass it once.")
+    if (repeated := _first_repeated(sums, (_plain(one.site) for one in sums))) is not None:
+        raise InputError(
+            f"sums: site {repeated.site!r} is there twice, with sums made at different times; pass the one that counts."
+        )
+
+
+def _first_repeated(sums: Sequence[SiteSum], names: Iterable[str]) -> SiteSum | None:
+    listed = list(names)
+    counts = Counter(listed)
+    return next((one for one, name in zip(sums, listed, strict=True) if counts[name] > 1), None)
+
+
+def _plain(name: str) -> str:
+    """Names that people take for the same are the same: case, width and spaces do not count."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
