@@ -17,8 +17,9 @@ import numpy as np
 
 import riemdp as rd
 import riemdp.randomness
-from product import CONFIDENCE, Array, Budget, Case, Points, Row, drawn, examine, released, show
+from product import CONFIDENCE, Array, Budget, Case, Points, Row, drawn, examine, released, show, two_sites
 from riemdp.mechanisms import by_name
+from riemdp.statistics.sites import pooled_value
 
 
 def half_noise(case: Case) -> Points:
@@ -49,6 +50,13 @@ def float_noise(case: Case) -> Points:
     """Laplace noise of the right scale, drawn and added in float64 (Mironov 2012); in one dimension."""
     scale, rng = case.query.plan(case.ball, case.claimed).scale, np.random.default_rng(0)
     return lambda X, size: X.mean(axis=0) + rng.laplace(0.0, scale, (size, 1))
+
+
+def file_twice(case: Case) -> Points:
+    """The sites' sums pooled together with a copy of each: noise for twice the records, each of which counts twice."""
+    query = replace(case.query, n=2 * case.n)
+    plan = query.plan(case.ball, case.claimed)
+    return drawn(query, plan, case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
 
 
 PERIOD = 64
@@ -103,6 +111,7 @@ BUGS: dict[str, Bug] = {
     "wrong adjacency": Bug(Case("sphere", "wrapped-gaussian", rd.GDP(1.0)), wrong_adjacency, "release"),
     "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
     "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
+    "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
     "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
 }
 

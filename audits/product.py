@@ -39,6 +39,7 @@ from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
 from riemdp.statistics.mean import Query, adapted_mean, adaptive_for
+from riemdp.statistics.sites import SiteSum, pooled_value, site_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Points = Callable[[Array, int], Array]  # (records, size) -> released points
@@ -61,6 +62,7 @@ SPACES: dict[str, Space] = {
     "line x sphere": rd.Product(rd.Euclidean(1), rd.Sphere(2)),
 }
 ADAPTIVE_WITH_ALL_CLAIMS = ("line",)  # adaptive releases are slow
+IN_TWO_SITES = ("line", "SPD(2), affine-invariant")  # what is drawn around their sum is the same as elsewhere
 CLAIMS: tuple[Guarantee, ...] = (
     rd.PureDP(1.0),
     rd.ApproxDP(1.0, 0.01),
@@ -83,6 +85,7 @@ class Case:
     adapt: bool = False
     statistic: str = "frechet-mean"
     footpoint: bool = False  # half-way to the rim instead of the centre
+    sites: bool = False  # the records are in two places, which hand over their sums
 
     @property
     def n(self) -> int:
@@ -98,7 +101,7 @@ class Case:
     def name(self) -> str:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
-        return ", ".join([self.mechanism, *extras, *["adaptive"] * self.adapt])
+        return ", ".join([self.mechanism, *extras, *["adaptive"] * self.adapt, *["two sites"] * self.sites])
 
     @property
     def query(self) -> Query:
@@ -143,6 +146,9 @@ def all_cases() -> list[Case]:
         if not space.is_flat:
             cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic="tangent-mean"))
             cases.append(Case(place, "wrapped-laplace", rd.PureDP(1.0), footpoint=True))
+        if place in IN_TWO_SITES:
+            mean = "frechet-mean" if space.is_flat else "tangent-mean"
+            cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic=mean, sites=True))
         claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]
@@ -160,6 +166,7 @@ def quick_cases() -> list[Case]:
         Case("SPD(2), log-Euclidean", "extrinsic-gaussian", rd.ApproxDP(1.0, 0.01)),
         Case("line", "wrapped-gaussian", rd.ZCDP(0.5)),
         Case("shapes of 4 landmarks", "pointwise-laplace", rd.PureDP(1.0)),
+        Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True),
     ]
 
 
@@ -216,16 +223,24 @@ def released(case: Case) -> Points:
         make = adaptive_releases(case)
         return lambda X, size: np.stack([release.value for release in make(X, size)])
     query, ball = case.query, case.ball
-    return drawn(query, query.plan(ball, case.claimed), ball)
+    pooled = (lambda X: pooled_value(two_sites(X, ball))) if case.sites else None
+    return drawn(query, query.plan(ball, case.claimed), ball, pooled)
 
 
-def drawn(query: Query, plan: Plan, ball: rd.Ball) -> Points:
-    """Points around the private value by the mechanism's `draw`, according to a plan."""
+def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
+    """The sums of two sites that share the records."""
+    parts = {"A": X[: len(X) // 2], "B": X[len(X) // 2 :]}
+    return [site_sum(part, ball, site=name, study="audit") for name, part in parts.items()]
+
+
+def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any] | None = None) -> Points:
+    """Points around the private value, the query's unless another is given, by the mechanism's `draw`, according to a plan."""
     known: dict[bytes, Any] = {}
+    value = value or (lambda X: query.value(plan, Bounded(X, ball)))
 
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
-            known[key] = query.value(plan, Bounded(X, ball))
+            known[key] = value(X)
         return np.asarray(ball.space._write(query.draw(plan, known[key], ball, size).points, ball.center))
 
     return points

@@ -321,6 +321,38 @@ def _use_guarantees(case: bytes, folder: Path) -> None:
     _one_line(lambda: compose([first, second, first], like=second))
 
 
+# --- sums of sites -----------------------------------------------------------------------------------------------
+
+STUDY_KEY = bytes(range(32))
+
+
+def _site_seeds() -> list[bytes]:
+    seeds = []
+    for space in [*SPACES, PRODUCT]:
+        made = rd.site_sum(space.random_point(5, _rng()), rd.Ball(space, space.origin, 0.5), site="A", study="S")
+        seeds += [json.dumps(made.to_dict(key=key)).encode() for key in (None, STUDY_KEY)]
+    return seeds
+
+
+def _use_site(case: bytes, folder: Path) -> None:
+    """A file that is read is saved as the same, pooled once, and never pooled with its copy."""
+    (folder / "A.json").write_bytes(case)
+    _one_line(lambda: _pool(rd.SiteSum.load(folder / "A.json", key=STUDY_KEY), folder))
+    _pool(rd.SiteSum.load(folder / "A.json"), folder)
+
+
+def _pool(loaded: rd.SiteSum, folder: Path) -> None:
+    assert repr(loaded)
+    loaded.save(folder / "again.json", key=STUDY_KEY)
+    copy = rd.SiteSum.load(folder / "again.json", key=STUDY_KEY)
+    assert copy.to_dict() == loaded.to_dict()
+    with suppress(RiemdpError):
+        rd.private_mean_of_sums([loaded, copy], rd.GDP(1.0))
+        raise AssertionError("a sum was pooled with its copy")
+    if loaded.ball.space.dim <= 200:  # larger ones are right, and slow
+        assert rd.private_mean_of_sums([loaded], rd.GDP(1.0)).n == loaded.n
+
+
 # --- ledgers -----------------------------------------------------------------------------------------------------
 
 
@@ -571,6 +603,7 @@ TARGETS = {
     "pictures": Target(_picture_seeds, several(of_bytes), _use_picture),
     "descriptors": Target(_descriptor_seeds, several(of_json), _use_descriptors),
     "releases": Target(_release_seeds, several(of_json), _use_release),
+    "site-sums": Target(_site_seeds, several(of_json), _use_site),
     "guarantees": Target(_guarantee_seeds, several(of_json), _use_guarantees),
     "ledgers": Target(lambda: list(_ledger_seeds()), several(of_bytes), _use_ledger),
     "ledger-rows": Target(_row_seeds, several(of_json), _use_rows),

@@ -31,7 +31,7 @@ NEEDS = {"parquet": "pyarrow", "zarr": "zarr", "pictures": "PIL"}
 # About one or two seconds for each on a quiet machine.
 CASES = {
     "npy": 1000, "npz": 600, "csv": 1000, "parquet": 500, "zarr": 300, "pictures": 700, "descriptors": 4000, "releases": 1500,
-    "guarantees": 1500, "ledgers": 200, "ledger-rows": 120, "command-line": 150, "means": 400,
+    "site-sums": 800, "guarantees": 1500, "ledgers": 200, "ledger-rows": 120, "command-line": 150, "means": 400,
 }  # fmt: skip
 CORPUS = sorted(path for path in (ROOT / "tests" / "fuzz_corpus").rglob("*") if path.is_file())
 

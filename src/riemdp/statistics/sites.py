@@ -28,6 +28,7 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
+from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.guarantee import Guarantee
@@ -291,7 +292,7 @@ def private_mean_of_sums(
     if not isinstance(statistic_for(by_name(best.mechanism), statistic, ball, np.zeros(ball.space.dim)), TangentMean):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
     return release(
-        lambda: mean_of_sum(_pooled(sums), n, ball).point,
+        lambda: pooled_value(sums),
         lambda value: query.draw(best, value, ball),
         best,
         ball=ball,
@@ -303,8 +304,10 @@ def private_mean_of_sums(
     )
 
 
-def _pooled(sums: Sequence[SiteSum]) -> list[int]:
-    return [sum(column) for column in zip(*(site.total for site in sums), strict=True)]
+def pooled_value(sums: Sequence[SiteSum]) -> Array:
+    """The mean of all records of these sums, in coordinates at the centre. **Private**: what a release adds noise to."""
+    total = [sum(column) for column in zip(*(one.total for one in sums), strict=True)]
+    return mean_of_sum(total, sum(one.n for one in sums), sums[0].ball).point
 
 
 def _common_ball(sums: Sequence[SiteSum]) -> Ball:
