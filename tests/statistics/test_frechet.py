@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import SPACES, at, isometry, seeds
+from riemdp.statistics.frechet import solve
 
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 
@@ -209,6 +211,74 @@ def test_scaled_matrices_have_a_scaled_mean(space, n, exponent):
     assert gap <= mean.error_bound + scaled.error_bound + 1e-12
 
 
+# --- without a tolerance: as accurate as float64 can certify ---------------------------------------------------------
+
+
+@every_space
+@pytest.mark.parametrize("radius", [1e-9, 1e-3, 0.98])
+@pytest.mark.parametrize("n", [2, 50, 3000])
+def test_by_default_no_smaller_bound_is_to_be_had_and_no_pass_is_wasted(space, radius, n):
+    _, x = cloud(space, n, spread(space, radius), np.random.default_rng(n))
+    mean = rd.frechet_mean(space.project(x), space)
+    refused(space.project(x), space, tol=mean.error_bound / 1.5)
+    assert mean.iterations <= rd.frechet_mean(space.project(x), space, tol=1e-9).iterations + 1
+
+
+def mixing(k, condition, rng):
+    """Channels that record nearly the same, so that covariances get this condition."""
+    basis = np.linalg.qr(rng.standard_normal((k, k)))[0]
+    return np.linalg.cholesky((basis * np.geomspace(1.0, condition, k)) @ basis.T)
+
+
+def ill_conditioned(k, condition, n, rng):
+    """Covariance matrices of n recordings of such channels."""
+    samples = mixing(k, condition, rng) @ rng.standard_normal((n, k, 8 * k))
+    return samples @ samples.swapaxes(1, 2) / (8 * k)
+
+
+@pytest.mark.parametrize("make_space", [rd.SPDAffine, rd.SPDLogEuclidean])
+@pytest.mark.parametrize(("k", "condition", "n", "expected"), [(32, 4e4, 60, 1e-7), (256, 10.0, 5, 1e-8)])
+def test_ordinary_matrices_that_a_tolerance_of_1e_10_refuses_have_a_mean(make_space, k, condition, n, expected):
+    x = ill_conditioned(k, condition, n, np.random.default_rng(0))
+    refused(x, make_space(k), tol=1e-10)
+    result = rd.frechet_mean(x, make_space(k))
+    assert 1e-10 < result.error_bound < expected
+
+
+def test_eeg_of_channels_that_record_nearly_the_same_has_a_mean(shared_data):
+    x = shared_data("eeg_erp_cov")["cov"]
+    mix = mixing(x.shape[-1], 1e3, np.random.default_rng(1))
+    x = mix @ x @ mix.T
+    for space in (rd.SPDAffine(x.shape[-1]), rd.SPDLogEuclidean(x.shape[-1])):
+        refused(x, space, tol=1e-10)
+        assert rd.frechet_mean(x, space).error_bound < 1e-6
+
+
+@dataclass
+class Stuck:
+    """Records of a line whose gradient float64 cannot make smaller than 1e-9, though its rounding is less."""
+
+    space: rd.Space = rd.Hyperbolic(1)
+    passes: int = 0
+
+    def start(self):
+        return self.space._read(self.space.origin, "x")
+
+    def model(self, x):
+        self.passes += 1
+        return replace(self.space._local_model(x[None], x), descent=np.array([1e-9]), rounding=1e-16)
+
+    def certify(self, x, model):
+        pass
+
+
+def test_a_gradient_that_stands_still_above_its_rounding_ends_the_search():
+    records = Stuck()
+    result = solve(records, None, 50)
+    assert result.error_bound == pytest.approx(1e-9)
+    assert result.iterations <= 5
+
+
 # --- refusals ------------------------------------------------------------------------------------------------------
 
 
@@ -243,6 +313,16 @@ def test_mean_that_may_not_be_unique_is_refused(space, x):
     refused(np.repeat(x, 3, axis=0), space)
 
 
+@pytest.mark.parametrize("tol", [None, 1e-10])
+@pytest.mark.parametrize("space", [rd.Sphere(1), rd.Sphere(2)], ids=repr)
+def test_ten_points_around_a_circle_are_too_spread_and_no_tolerance_is_advised(space, tol):
+    angles = 2 * np.pi * np.arange(10) / 10
+    x = np.pad(np.stack([np.cos(angles), np.sin(angles)], axis=1), [(0, 0), (0, space.d - 1)])
+    message = refused(x, space, tol)
+    assert "too spread" in message and "radius 1.571" in message
+    assert "tol" not in message and "max_iter" not in message
+
+
 def test_product_with_one_factor_that_has_no_mean_is_refused():
     space = rd.Product(rd.Sphere(2), rd.Euclidean(1))
     refused(np.array([[0, 0, 1.0, 5.0], [0, 0, -1.0, 5.0]]), space)
@@ -263,11 +343,38 @@ def test_tolerance_below_rounding_is_refused_and_the_remedy_works(space):
         pytest.fail(message)
 
 
-def test_too_few_passes_are_refused():
+@pytest.mark.parametrize("tol", [None, 1e-10])
+def test_too_few_passes_are_refused(tol):
     space = rd.SPDAffine(3)
     x = space.random_point(30, 0)
-    with pytest.raises(rd.ConvergenceError, match="max_iter"):
-        rd.frechet_mean(x, space, max_iter=1)
+    with pytest.raises(rd.ConvergenceError, match="max_iter = 1 passes .best bound .*: raise max_iter"):
+        rd.frechet_mean(x, space, tol, max_iter=1)
+
+
+@pytest.mark.parametrize("space", [rd.SPDAffine(2), rd.SPDLogEuclidean(2)], ids=repr)
+def test_a_bound_that_means_nothing_is_accepted_on_demand_only(space):
+    """Condition 1e15: the logarithms are wrong in their first digits."""
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+    x = np.array([np.diag([3e7, 3e-8]), turn @ np.diag([3e-8, 3e7]) @ turn.T, np.eye(2)])
+    message = refused(x, space, None)
+    assert "float64 is too coarse" in message
+    offered = 1.0001 * float(re.search(r"tol = ([0-9.e+-]+)", message).group(1).rstrip("."))
+    assert 0.01 < rd.frechet_mean(x, space, tol=offered).error_bound <= offered
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("tol", [None, 1e-10])
+def test_records_beyond_float64_are_not_called_spread(tol):
+    """On hyperbolic space every mean is unique."""
+    far, space = 700.0, rd.Hyperbolic(2)
+    x = np.array([[np.cosh(far), np.sinh(far), 0], [np.cosh(far), -0.6 * np.sinh(far), 0.8 * np.sinh(far)], [1, 0, 0]])
+    assert "too far apart for float64" in refused(space.project(x), space, tol)
+
+
+@pytest.mark.parametrize("tol", [0, 0.0, -1.0, float("nan"), "small", True])
+def test_a_tolerance_is_a_positive_number_or_left_out(tol):
+    with pytest.raises(rd.InputError, match="^tol = "):
+        rd.frechet_mean(np.zeros((2, 1)), rd.Euclidean(1), tol)
 
 
 @pytest.mark.parametrize("space", [rd.SPDAffine(3), rd.SPDLogEuclidean(3)], ids=repr)

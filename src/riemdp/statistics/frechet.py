@@ -21,6 +21,10 @@ from riemdp.manifolds.product import Product
 from riemdp.manifolds.spd import SPD
 
 
+# Without a tolerance, a bound above this share of the records' distance (or of 1) is not called a mean.
+LOOSEST = 1e-2
+
+
 @dataclass(frozen=True)
 class FrechetMean:
     """A Fréchet mean and how far from the exact one it can be."""
@@ -53,19 +57,48 @@ class RecordSums(Protocol):
         """Raise unless a critical point next to x can only be the mean."""
 
 
-def frechet_mean(X: ArrayLike, space: Space, tol: float = 1e-10, *, max_iter: int = 50) -> FrechetMean:
+def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_iter: int = 50) -> FrechetMean:
     """Fréchet mean of the points X (n, *point_shape): argmin_x sum_i rho(x, x_i)². Not private.
 
-    Flat spaces have it in closed form; elsewhere Newton's method runs until the certificate proves
-    `error_bound <= tol`. A ConvergenceError is raised when that cannot be proven: the mean may not be unique
-    (records too far apart in positive curvature), or float64 is too coarse for such records and `tol`.
+    Flat spaces have it in closed form; elsewhere it is found by Newton's method, with a certificate.
+
+    Parameters
+    ----------
+    X
+        The records, points of the space.
+    space
+        Where they live.
+    tol
+        The largest `error_bound` to accept. By default the mean is as accurate as float64 can certify for these
+        records, and `error_bound` says how accurate that is.
+    max_iter
+        Passes over the records, at most.
+
+    Returns
+    -------
+    FrechetMean
+        `point`, `error_bound` (proven: no farther than this from the exact mean) and `iterations`.
+
+    Raises
+    ------
+    InputError
+        If a record is not a point of the space, or an argument is not as described.
+    ConvergenceError
+        If no bound can be proven, since records so far apart in positive curvature may have several means; or none
+        as small as `tol`; or not within `max_iter` passes.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> mean = rd.frechet_mean([[[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 9.0]]], rd.SPDAffine(2))
+    >>> mean.point.round(12).tolist(), mean.error_bound < 1e-13
+    ([[2.0, 0.0], [0.0, 3.0]], True)
     """
-    bound = finite_number(tol, "tol")
-    if bound <= 0:
-        raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10.")
+    if tol is not None and finite_number(tol, "tol") <= 0:
+        raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10, or leave it out.")
     passes = whole_number(max_iter, "max_iter", 1)
     with one_blas_thread():  # already for the checks: its threads spin on for milliseconds
-        result = solve(_records(X, space), bound, passes)
+        result = solve(_records(X, space), None if tol is None else float(tol), passes)
     return FrechetMean(space._write(result.point, X), result.error_bound, result.iterations)
 
 
@@ -159,46 +192,68 @@ def _distances(points: Array, space: Space, center: Array) -> Array:
 # --- the solver -------------------------------------------------------------------------------------------
 
 
-def solve(records: RecordSums, tol: float, max_iter: int, start: Array | None = None) -> FrechetMean:
-    """The mean with `error_bound <= tol`, or a ConvergenceError; `start` is a better guess than the records' own."""
+def solve(records: RecordSums, tol: float | None, max_iter: int, start: Array | None = None) -> FrechetMean:
+    """The mean with `error_bound <= tol` (None: with the least one), or a ConvergenceError.
+
+    `start` is a better guess than the records' own.
+    """
     # The products here are small: BLAS threads would gain nothing and spin on for milliseconds beside ours.
     with one_blas_thread():
         return _solve(records, tol, max_iter, start)
 
 
-def _solve(records: RecordSums, tol: float, max_iter: int, start: Array | None = None) -> FrechetMean:
+def _solve(records: RecordSums, tol: float | None, max_iter: int, start: Array | None = None) -> FrechetMean:
     if isinstance(records.space, Product):
         return _solve_product(records, tol, max_iter)
     if records.space.is_flat:
         flat = records.closed_form()
-        if flat.rounding > tol:
-            raise _refusal(tol, flat.rounding, flat.rounding)
+        unit = 1.0 if isinstance(records.space, SPD) else np.inf  # the size of plain vectors is anything
+        if flat.rounding > (LOOSEST * unit if tol is None else tol):
+            raise _too_tight(tol, flat.rounding)
         return FrechetMean(flat.point, flat.rounding, 1)
     return _newton(records, records.start() if start is None else start, tol, max_iter)
 
 
-def _solve_product(records: RecordSums, tol: float, max_iter: int) -> FrechetMean:
+def _solve_product(records: RecordSums, tol: float | None, max_iter: int) -> FrechetMean:
     """Factor by factor: F is the sum of the factors' functions."""
     space = records.space
     assert isinstance(space, Product)
-    parts = [_solve(factor, tol / len(space.factors) ** 0.5, max_iter) for factor in records.factors()]
+    share = None if tol is None else tol / len(space.factors) ** 0.5
+    parts = [_solve(factor, share, max_iter) for factor in records.factors()]
     bound = float(np.linalg.norm([part.error_bound for part in parts]))
     point = space._assemble([part.point for part in parts])
     return FrechetMean(point, bound, max(part.iterations for part in parts))
 
 
-def _newton(records: RecordSums, x: Array, tol: float, max_iter: int) -> FrechetMean:
+def _newton(records: RecordSums, x: Array, tol: float | None, max_iter: int) -> FrechetMean:
     model = records.model(x)
-    iteration, bound = 1, error_bound(model)
-    while bound > tol:
-        # Rounding alone may forbid the tolerance; once the gradient is down to it, nothing will get better.
-        stalled = model.rounding > tol and model.slope <= model.rounding
-        if stalled or iteration == max_iter:
-            raise _refusal(tol, bound, model.rounding)
+    bound, slopes = error_bound(model), [model.slope]
+    while not _is_enough(bound, tol, slopes, model):
+        # Rounding alone may forbid the tolerance, and spread any; once the gradient is down to its rounding, nothing
+        # will get better.
+        forbidden = np.isinf(bound) or (tol is not None and model.rounding > tol)
+        lost = (model.slope <= model.rounding and forbidden) or not np.isfinite(model.slope)
+        if lost or len(slopes) == max_iter:
+            raise _refusal(records.space, tol, bound, model, max_iter)
         x, model = _descend(records, x, model)
-        iteration, bound = iteration + 1, error_bound(model)
+        bound = error_bound(model)
+        slopes.append(model.slope)
+    if tol is None and bound > LOOSEST * max(1.0, model.farthest):
+        raise _too_tight(tol, bound)
     records.certify(x, model)
-    return FrechetMean(x, bound, iteration)
+    return FrechetMean(x, bound, len(slopes))
+
+
+def _is_enough(bound: float, tol: float | None, slopes: Sequence[float], model: LocalModel) -> bool:
+    """Whether the bound is as small as it has to be: without a tolerance, as small as it gets, but for a quarter."""
+    if tol is not None:
+        return bound <= tol
+    return bool(bound < np.inf and (model.slope <= model.rounding / 4 or _stand_still(slopes)))
+
+
+def _stand_still(slopes: Sequence[float]) -> bool:
+    """Whether three passes have not halved the gradient: there is no better point among the floats."""
+    return len(slopes) > 3 and min(slopes[-3:]) > min(slopes[:-3]) / 2
 
 
 def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, LocalModel]:
@@ -225,12 +280,31 @@ def error_bound(model: LocalModel) -> float:
     return bound if bound < model.reach else np.inf
 
 
-def _refusal(tol: float, bound: float, rounding: float) -> ConvergenceError:
-    if rounding > tol / 2:
+def _too_tight(tol: float | None, rounding: float) -> ConvergenceError:
+    """Asked for more than float64 can do; by default that is a bound that means something."""
+    if tol is None:
         return ConvergenceError(
-            f"tol = {tol:g} is below what float64 can certify for these records: pass tol >= {2 * rounding:.1e}."
+            f"float64 is too coarse for these records, it certifies {rounding:.1e} only: improve their condition, or "
+            f"accept that by tol = {2 * rounding:.1e}."
         )
     return ConvergenceError(
-        f"No certificate for tol = {tol:g} (best bound {bound:.1e}): the records may be too spread for a unique mean; "
-        "raise tol or max_iter."
+        f"tol = {tol:g} is below what float64 can certify for these records: leave it out, or pass tol >= {2 * rounding:.1e}."
+    )
+
+
+def _refusal(space: Space, tol: float | None, bound: float, model: LocalModel, max_iter: int) -> ConvergenceError:
+    """Why there is no certificate, and what would help."""
+    if not np.isfinite(model.slope + model.rounding):
+        return ConvergenceError("The records are too far apart for float64: bring them closer together.")
+    if np.isinf(bound):
+        more = "" if model.slope <= model.rounding else f", or raise max_iter = {max_iter}"
+        return ConvergenceError(
+            f"The records are too spread for a proof that their Fréchet mean is unique: they should fit a ball of radius "
+            f"{space.uniqueness_radius:.4g} of {space!r}; split them or use a subset{more}."
+        )
+    if tol is not None and model.rounding > tol / 2:
+        return _too_tight(tol, model.rounding)
+    asked = "" if tol is None else f" for tol = {tol:g}"
+    return ConvergenceError(
+        f"No certificate{asked} within max_iter = {max_iter} passes (best bound {bound:.1e}): raise max_iter or tol."
     )
