@@ -234,7 +234,7 @@ def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
 
 
 def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any] | None = None) -> Points:
-    """Points around the private value, the query's unless another is given, by the mechanism's `draw`, according to a plan."""
+    """Points by the mechanism's `draw`, according to a plan, around the private value: the query's, or another one."""
     known: dict[bytes, Any] = {}
     value = value or (lambda X: query.value(plan, Bounded(X, ball)))
 

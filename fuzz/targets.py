@@ -337,14 +337,14 @@ def _site_seeds() -> list[bytes]:
 def _use_site(case: bytes, folder: Path) -> None:
     """A file that is read is saved as the same, pooled once, and never pooled with its copy."""
     (folder / "A.json").write_bytes(case)
-    _one_line(lambda: _pool(rd.SiteSum.load(folder / "A.json", key=STUDY_KEY), folder))
-    _pool(rd.SiteSum.load(folder / "A.json"), folder)
+    for key, copy in ((STUDY_KEY, "B.json"), (None, "C.json")):
+        _one_line(lambda key=key, copy=copy: _pool(rd.SiteSum.load(folder / "A.json", key=key), folder / copy))
 
 
-def _pool(loaded: rd.SiteSum, folder: Path) -> None:
+def _pool(loaded: rd.SiteSum, path: Path) -> None:
     assert repr(loaded)
-    loaded.save(folder / "again.json", key=STUDY_KEY)
-    copy = rd.SiteSum.load(folder / "again.json", key=STUDY_KEY)
+    loaded.save(path, key=STUDY_KEY)
+    copy = rd.SiteSum.load(path, key=STUDY_KEY)
     assert copy.to_dict() == loaded.to_dict()
     with suppress(RiemdpError):
         rd.private_mean_of_sums([loaded, copy], rd.GDP(1.0))

@@ -258,14 +258,12 @@ def test_eeg_of_channels_that_record_nearly_the_same_has_a_mean(shared_data):
 class Stuck:
     """Records of a line whose gradient float64 cannot make smaller than 1e-9, though its rounding is less."""
 
-    space: rd.Space = rd.Hyperbolic(1)
-    passes: int = 0
+    space: rd.Space
 
     def start(self):
         return self.space._read(self.space.origin, "x")
 
     def model(self, x):
-        self.passes += 1
         return replace(self.space._local_model(x[None], x), descent=np.array([1e-9]), rounding=1e-16)
 
     def certify(self, x, model):
@@ -273,8 +271,7 @@ class Stuck:
 
 
 def test_a_gradient_that_stands_still_above_its_rounding_ends_the_search():
-    records = Stuck()
-    result = solve(records, None, 50)
+    result = solve(Stuck(rd.Hyperbolic(1)), None, 50)
     assert result.error_bound == pytest.approx(1e-9)
     assert result.iterations <= 5
 
@@ -319,8 +316,8 @@ def test_ten_points_around_a_circle_are_too_spread_and_no_tolerance_is_advised(s
     angles = 2 * np.pi * np.arange(10) / 10
     x = np.pad(np.stack([np.cos(angles), np.sin(angles)], axis=1), [(0, 0), (0, space.d - 1)])
     message = refused(x, space, tol)
-    assert "too spread" in message and "radius 1.571" in message
-    assert "tol" not in message and "max_iter" not in message
+    assert re.search("too spread .* radius 1.571", message)
+    assert not re.search("tol|max_iter", message)
 
 
 def test_product_with_one_factor_that_has_no_mean_is_refused():
@@ -347,7 +344,7 @@ def test_tolerance_below_rounding_is_refused_and_the_remedy_works(space):
 def test_too_few_passes_are_refused(tol):
     space = rd.SPDAffine(3)
     x = space.random_point(30, 0)
-    with pytest.raises(rd.ConvergenceError, match="max_iter = 1 passes .best bound .*: raise max_iter"):
+    with pytest.raises(rd.ConvergenceError, match=r"max_iter = 1 passes .best bound .*: raise max_iter"):
         rd.frechet_mean(x, space, tol, max_iter=1)
 
 
@@ -373,7 +370,7 @@ def test_records_beyond_float64_are_not_called_spread(tol):
 
 @pytest.mark.parametrize("tol", [0, 0.0, -1.0, float("nan"), "small", True])
 def test_a_tolerance_is_a_positive_number_or_left_out(tol):
-    with pytest.raises(rd.InputError, match="^tol = "):
+    with pytest.raises(rd.InputError, match=r"^tol = "):
         rd.frechet_mean(np.zeros((2, 1)), rd.Euclidean(1), tol)
 
 

@@ -20,7 +20,6 @@ from riemdp.manifolds.base import ROWS, Array, FlatMean, LocalModel, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.spd import SPD
 
-
 # Without a tolerance, a bound above this share of the records' distance (or of 1) is not called a mean.
 LOOSEST = 1e-2
 
@@ -288,7 +287,8 @@ def _too_tight(tol: float | None, rounding: float) -> ConvergenceError:
             f"accept that by tol = {2 * rounding:.1e}."
         )
     return ConvergenceError(
-        f"tol = {tol:g} is below what float64 can certify for these records: leave it out, or pass tol >= {2 * rounding:.1e}."
+        f"tol = {tol:g} is below what float64 can certify for these records: leave it out, or pass tol >= "
+        f"{2 * rounding:.1e}."
     )
 
 
@@ -299,8 +299,8 @@ def _refusal(space: Space, tol: float | None, bound: float, model: LocalModel, m
     if np.isinf(bound):
         more = "" if model.slope <= model.rounding else f", or raise max_iter = {max_iter}"
         return ConvergenceError(
-            f"The records are too spread for a proof that their Fréchet mean is unique: they should fit a ball of radius "
-            f"{space.uniqueness_radius:.4g} of {space!r}; split them or use a subset{more}."
+            "The records are too spread for a proof that their Fréchet mean is unique: they should fit a ball of "
+            f"radius {space.uniqueness_radius:.4g} of {space!r}; split them or use a subset{more}."
         )
     if tol is not None and model.rounding > tol / 2:
         return _too_tight(tol, model.rounding)

@@ -85,9 +85,10 @@ class SiteSum:
             The study's key: with it, the data carry a code that shows whether they were altered.
         """
         names = {"id": self.id, "study": self.study, "site": self.site}
-        ball = {"space": space_to_dict(self.ball.space), "center": self.ball.center.tolist(), "radius": self.ball.radius}
-        content = {"grid": self.ball.grid, "n": self.n, "total": list(map(str, self.total))}
-        data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **ball, **content}
+        ball, space = self.ball, space_to_dict(self.ball.space)
+        place = {"space": space, "center": ball.center.tolist(), "radius": ball.radius, "grid": ball.grid}
+        content = {"n": self.n, "total": list(map(str, self.total))}
+        data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **place, **content}
         return data if key is None else data | {"mac": _code(data, key)}
 
     @classmethod
@@ -141,7 +142,7 @@ def _not_a_sum() -> InputError:
 
 def _require_name(value: Any, argument: str) -> None:
     """Names are compared, shown and written to files: text that a person can tell apart."""
-    if not isinstance(value, str) or not 0 < len(value.strip()) <= len(value) <= LONGEST_NAME or not value.isprintable():
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise InputError(f"{argument} = {value!r:.100}: pass a name of 1 to {LONGEST_NAME} printable characters.")
 
 
@@ -305,7 +306,7 @@ def private_mean_of_sums(
 
 
 def pooled_value(sums: Sequence[SiteSum]) -> Array:
-    """The mean of all records of these sums, in coordinates at the centre. **Private**: what a release adds noise to."""
+    """The mean of all records of these sums, in coordinates at the centre. **Private**: what noise is added to."""
     total = [sum(column) for column in zip(*(one.total for one in sums), strict=True)]
     return mean_of_sum(total, sum(one.n for one in sums), sums[0].ball).point
 
