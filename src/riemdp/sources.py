@@ -248,14 +248,17 @@ class DaskSource(Source):
         from dask.base import get_scheduler
 
         starts = np.cumsum([0, *self.array.chunks[0][:-1]]).tolist()
-        run, hide = delayed(_run_chunk, pure=False), delayed(Hidden, pure=False)
-        chunks = zip(self.array.to_delayed().ravel(), starts, strict=True)
-        parts = [run(hide(chunk), task, start, __version__) for chunk, start in chunks]
+        run, chunks = delayed(_run_chunk, pure=False), self._hidden().to_delayed().ravel()
+        parts = [run(chunk, task, start, __version__) for chunk, start in zip(chunks, starts, strict=True)]
         client = getattr(get_scheduler(collections=parts), "__self__", None)
         if hasattr(client, "gather"):  # of dask.distributed
             yield from _gathered(parts, client)
         else:
             yield self._computed(parts)
+
+    def _hidden(self) -> Any:
+        """The same chunks, hidden by whoever makes them, in the same task if Dask can."""
+        return self.array.map_blocks(Hidden, meta=np.empty((0,) * self.array.ndim, self.dtype))
 
     def _computed(self, parts: list[Any]) -> list[Any]:
         """All results, by a scheduler of this machine."""
