@@ -324,7 +324,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(here, option, mis
     monkeypatch.setitem(sys.modules, missing, None)
     result = run(f"{MEAN} {option}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install "riemdp[dask]".\n'
+    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install ".[dask]" in a clone of riemdp.\n'
 
 
 # --- descriptors and estimators ------------------------------------------------------------------------------------
