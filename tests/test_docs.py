@@ -243,7 +243,7 @@ def test_the_ratio_of_the_errors_of_laplace_and_gauss_is_as_said():
 def test_balls_are_refused_from_the_radius_on_that_is_said(page, pattern, space):
     largest = figure(page, pattern)
     assert rd.plan(rd.Ball(space, space.origin, largest - 0.05), 1000, rd.GDP(1.0))
-    with pytest.raises(rd.MechanismError, match="float64"):
+    with pytest.raises(rd.MechanismError):
         rd.plan(rd.Ball(space, space.origin, largest + 0.1), 1000, rd.GDP(1.0))
 
 

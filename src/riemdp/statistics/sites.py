@@ -1,8 +1,9 @@
 """One private mean of records that several sites hold: each site adds up its own, one of them releases once.
 
 What a site hands over is the exact sum of its records' coordinates in the common ball. Sums of integers do not
-depend on how the records are shared out, so the mean before noise is that of all records in one place, bit for bit if the
-same code takes their logarithms (docs/proofs/exact_sums.md). A site's sum is as private as its records: it must not be published.
+depend on how the records are shared out, so the mean before noise is that of all records in one place, bit for bit
+if the same code takes their logarithms (docs/proofs/exact_sums.md). A site's sum is as private as its records: it must
+not be published.
 """
 
 from __future__ import annotations
