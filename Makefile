@@ -2,6 +2,7 @@
 # Everything runs on the built wheel, never on the source tree.
 
 PYTHON ?= python3
+OLDEST ?= python3.11
 WORKERS ?= 2
 # Versions that are known to work together (make constraints); none for other Pythons, or with CONSTRAINTS= (empty).
 CONSTRAINTS ?= $(wildcard constraints/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt)
@@ -13,13 +14,14 @@ INSTALL := $(PIP) install --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
 
-.PHONY: help demo test bench scale figures audit fuzz lint docs constraints supply clean
+.PHONY: help demo test lowest bench scale figures audit fuzz lint docs constraints supply clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    private means of real data: a table, a picture and a report in demo/"
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
+	@echo "make lowest  the test suite again, with the lowest versions that are allowed (constraints/lowest.txt), on $(OLDEST)"
 	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
 	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
@@ -37,6 +39,15 @@ demo: .venv/runtime.done
 
 test: .venv/test.done
 	RIEMDP_TESTS_ON_WHEEL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+# Old packages warn of what is new beneath them: that alone is not an error here.
+lowest: build/wheel.done
+	@echo "Making build/lowest"
+	@$(OLDEST) -m venv --clear build/lowest
+	@build/lowest/bin/python -m pip -qq --disable-pip-version-check install --no-compile \
+	    --constraint constraints/lowest.txt "$(WHEEL)[dask,test]"
+	RIEMDP_TESTS_ON_WHEEL=1 build/lowest/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+	    -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning $(ARGS)
 
 bench: .venv/test.done
 	$(BIN)/python benchmarks/means.py $(ARGS)

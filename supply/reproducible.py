@@ -11,11 +11,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src", "tests", "experiments", "benchmarks", "audits", "fuzz", "supply", "constraints", "docs")
-PARTS = (*FOLDERS, "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE")
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PARTS = ("pyproject.toml", *SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
 
 
 def main() -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
+import pickle
 import signal
 import sys
 import time
@@ -122,6 +125,67 @@ def test_what_needs_all_records_at_once_says_so(tmp_path):
     with pytest.raises(rd.MechanismError, match="kng"):
         rd.private_mean(array, BALLS["sphere"], rd.PureDP(1.0), mechanism="kng", ledger=ledger)
     assert ledger.history() == []
+
+
+# --- what logs may show ----------------------------------------------------------------------------------------------
+
+SECRET = 0.8675309  # no time, address or line of code that a log mentions has these digits
+
+
+def fails(block, start):
+    raise ValueError("of no record in particular")
+
+
+@pytest.fixture
+def logged():
+    """All that Dask logs in this process, which is scheduler, worker and client in one."""
+    stream, loggers = io.StringIO(), [logging.getLogger("distributed")]
+    loggers += [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    usual = [(logger, logger.level) for logger in loggers]
+    handler = logging.StreamHandler(stream)
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+    yield stream
+    for logger, level in usual:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def one_process(logged):
+    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as client:
+        yield client
+
+
+@pytest.mark.parametrize("make", [da.asarray, da.Array.persist, da.Array.copy], ids=["chunks", "persisted", "copied"])
+def test_a_task_that_fails_tells_no_log_of_its_records(make, one_process, logged):
+    array = make(da.from_array(np.full((6, 2), SECRET), chunks=(3, 2)))
+    with pytest.raises(ValueError, match="of no record") as caught:
+        sources.source_of(array).map(fails)
+    assert "Compute Failed" in logged.getvalue()
+    assert "8675309" not in logged.getvalue() + str(caught.getrepr(style="native"))
+
+
+def arguments_of(chunk, task, start, version):
+    """What a scheduler would write that logs the arguments of a task that failed: Dask 2024.8.0 to 2024.10.0 do."""
+    return [repr((chunk, task, start, version))]
+
+
+def test_the_arguments_of_a_task_show_nothing_of_the_records(monkeypatch):
+    monkeypatch.setattr(sources, "_run_chunk", arguments_of)
+    array = da.from_array(np.full((6, 2), SECRET), chunks=(3, 2))
+    shown = " ".join(sources.source_of(array).map(fails))
+    assert "Hidden" in shown
+    assert "8675309" not in shown
+
+
+def test_hidden_rows_travel_and_are_counted_as_memory():
+    rows = np.full((1000, 2), SECRET)
+    hidden = sources.Hidden(rows)
+    assert "8675309" not in f"{hidden!r} {hidden}"
+    assert np.array_equal(pickle.loads(pickle.dumps(hidden)).rows, rows)
+    assert sys.getsizeof(hidden) >= rows.nbytes
 
 
 # --- lost workers and interrupts -----------------------------------------------------------------------------------
@@ -251,7 +315,7 @@ def test_workers_of_other_software_are_refused(here, client, monkeypatch):
 
 def test_a_task_refuses_to_run_in_another_version():
     with pytest.raises(rd.InputError, match="a worker has riemdp"):
-        sources._run_chunk(np.zeros((2, 2)), slowly, 0, "0.0")
+        sources._run_chunk(sources.Hidden(np.zeros((2, 2))), slowly, 0, "0.0")
 
 
 @pytest.mark.parametrize("missing", ["distributed", "dask.array"])
@@ -260,7 +324,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(here, option, mis
     monkeypatch.setitem(sys.modules, missing, None)
     result = run(f"{MEAN} {option}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install "riemdp[dask]".\n'
+    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install ".[dask]" in a clone of riemdp.\n'
 
 
 # --- descriptors and estimators ------------------------------------------------------------------------------------

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import doctest
+import math
 import re
 import shlex
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import riemdp
+import riemdp as rd
 from riemdp.cli import app
+from riemdp.kernels.spectral import SMALL_WORK, kernels_for
+from riemdp.privacy.bounded import BITS, Bounded
+from riemdp.privacy.calibration import gaussian_scale
+from riemdp.statistics.mean import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -155,3 +162,94 @@ def test_nothing_is_loaded_from_elsewhere():
     assert "http" not in re.sub(r"#.*", "", settings)
     outside = [name(page) for page in PAGES if re.search(r"!\[[^]]*\]\(http|<script|<img|<link", page.read_text())]
     assert outside == []
+
+
+# --- what is said is so --------------------------------------------------------------------------------------------
+
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "SECURITY.md"]
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def figure(page, pattern):
+    """The only number of a page that stands where the pattern has a group."""
+    (found,) = re.findall(pattern, text_of(page))
+    return float(found.replace(",", ""))
+
+
+def test_nothing_is_installed_from_an_index():
+    """As long as nothing is published: pip would install whatever somebody else calls by this name."""
+    sources = (ROOT / "src").rglob("*.py")
+    told = [(path, told) for path in [*TEXTS, *sources] for told in re.findall(r"pip install [^`\n]*", path.read_text(encoding="utf-8"))]
+    assert len(told) >= 5
+    assert [(path.name, line) for path, line in told if re.search(r"pip install (?!['\"]?\.)", line)] == []
+
+
+def test_who_promises_pins_names_what_is_pinned():
+    """make passes the constraints to pip; `pip install .` by itself does not."""
+    assert "What `make` installs is pinned" in text_of("SECURITY.md")
+    assert "pip install ." in text_of("README.md")
+    named = re.findall(r"constraints/python[\d.]+\d\.txt", text_of("SECURITY.md") + text_of("README.md"))
+    assert len(named) >= 2
+    assert all((ROOT / path).is_file() for path in named)
+
+
+@pytest.mark.parametrize("page", ["docs/scale.md", "docs/decisions/0011-exact-sums.md"])
+def test_the_grid_of_records_is_as_fine_as_is_said(page):
+    """2^-48 of the radius it would be if every radius were just below a power of two."""
+    coarsest = max(2.0 ** rd.Ball(rd.Euclidean(1), [0.0], r).grid / r for r in (1.0, 1.5, 1.999, 2.0, 3.0))
+    assert 2 ** -figure(page, r"at most 2\^-(\d+) of the radius") == coarsest == 2 ** -(BITS - 1)
+
+
+def test_sites_have_the_bits_of_the_pool_from_the_number_of_records_that_is_said():
+    """And not below, as in the guide's own example: there the pool takes its logarithms by LAPACK."""
+    enough = figure("docs/guides/silos.md", r"3 x 3 matrices: from ([\d,]+) on")
+    assert (enough - 1) * 3**3 < SMALL_WORK <= enough * 3**3
+    space = rd.SPDLogEuclidean(3)
+    ball = rd.Ball(space, np.eye(3), 2.0)
+    assert pooled(space, ball, int(enough)) == added(space, ball, int(enough))
+    n = int(figure("docs/guides/silos.md", r">>> release\.n\n(\d+)"))
+    assert n < enough
+    assert pooled(space, ball, n) != added(space, ball, n)
+
+
+def pooled(space, ball, n):
+    return tuple(Bounded(space.random_point(n, 0), ball).coordinate_sum())
+
+
+def added(space, ball, n):
+    parts = np.array_split(space.random_point(n, 0), 3)
+    with kernels_for(MOST_RECORDS):  # as every site does
+        return tuple(sum(column) for column in zip(*(Bounded(part, ball).coordinate_sum() for part in parts), strict=True))
+
+
+def test_the_ratio_of_the_errors_of_laplace_and_gauss_is_as_said():
+    page = "docs/reproduction.md"
+    said = re.findall(r"([\d.]+) at k = 30, ε = 0\.1 and ([\d.]+) at k = 2 ", text_of(page))
+    multiplier = 0.1 * gaussian_scale(rd.ApproxDP(0.1, 1e-6), 1.0)
+    assert [tuple(f"{math.sqrt(k * (k + 1) / 2 + 1) / multiplier:.3f}" for k in (30, 2))] == said
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern", "space"),
+    [
+        ("docs/reproduction.md", r"Beyond a radius of ([\d.]+) the mean of 1,000 affine", rd.SPDAffine(3)),
+        ("docs/known-limitations.md", r"3 x 3 matrices beyond\na radius of ([\d.]+) for 1,000", rd.SPDAffine(3)),
+        ("docs/known-limitations.md", r"beyond ([\d.]+)/sqrt c for 1,000", rd.Hyperbolic(2)),
+    ],
+)
+def test_balls_are_refused_from_the_radius_on_that_is_said(page, pattern, space):
+    largest = figure(page, pattern)
+    assert rd.plan(rd.Ball(space, space.origin, largest - 0.05), 1000, rd.GDP(1.0))
+    with pytest.raises(rd.MechanismError):
+        rd.plan(rd.Ball(space, space.origin, largest + 0.1), 1000, rd.GDP(1.0))
+
+
+def test_whether_the_numbers_of_records_of_sites_are_public_is_said_alike():
+    """They are: adjacency replaces a record at its site, and a SiteSum shows its n."""
+    assert "the number of records of each is public too" in text_of("docs/proofs/exact_sums.md")
+    assert "the number of records of each site is public" in text_of("docs/guides/silos.md")
+    for page in ("docs/threat-model.md", "docs/known-limitations.md", "SECURITY.md"):
+        assert re.search(r"number of records \(with \W*sites\b[^)]*\)?: of each\)", text_of(page)), page

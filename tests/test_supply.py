@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "supply"))
+import constraints
 import vulnerabilities
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +48,61 @@ def test_every_requirement_is_pinned_within_its_bounds(path):
     assert "riemdp" not in pinned
 
 
+# --- the lowest versions -----------------------------------------------------------------------------------------
+
+
+def floors():
+    """(name, floor or None) of every requirement."""
+    return [re.match(r"([\w-]+)(?:\[\w+\])?(?:>=([\d.]+))?", text).groups() for text in requirements()]
+
+
+def test_every_requirement_states_one_floor():
+    stated = {name: {floor for other, floor in floors() if other == name and floor} for name, _ in floors()}
+    assert {name: found for name, found in stated.items() if len(found) != 1} == {}
+
+
+def test_the_lowest_run_pins_every_floor():
+    """`make constraints` was run, on the oldest Python, since a floor was changed."""
+    pinned = pins(ROOT / "constraints" / "lowest.txt")
+    lowest = constraints.floors()
+    assert len(lowest) > 20
+    assert {name: pinned[name] for name, floor in lowest.items() if padded(pinned[name]) != padded(floor)} == {}
+    assert pinned["distributed"] == pinned["dask"]
+
+
+def padded(version):
+    return (*number(version), 0, 0)[:3]
+
+
+@pytest.mark.parametrize(
+    ("name", "floor", "why"),
+    [
+        ("numpy", "2.0", "older ones warn of values from helper threads, whatever the caller has set"),
+        ("scipy", "1.13", "for numpy 2; and tests use scipy.integrate.cumulative_simpson, of 1.12"),
+        ("python-flint", "0.7", "arb.erfcinv"),
+        ("typer", "0.18", "with click 8.2 and 8.3, older ones do not start, or pass None for what is required"),
+        ("dask", "2024.11.1", "older ones log the arguments of a task that failed"),
+        ("zarr", "3.0", "zarr 2 cannot be imported with the numcodecs that is asked for"),
+        ("numcodecs", "0.16.6", "older ones unpickle"),
+        ("pytest", "8.2", "importorskip(exc_type=...)"),
+        ("dp-accounting", "0.5", "older ones lack a trap that a test shows"),
+        ("hatchling", "1.27", "older ones do not know license-files, or were withdrawn"),
+    ],
+)
+def test_no_floor_sinks_below_what_is_known_to_fail(name, floor, why):
+    assert number(constraints.floors()[name]) >= number(floor), why
+
+
+def test_the_makefile_has_a_lowest_run_on_the_oldest_python():
+    text = (ROOT / "Makefile").read_text()
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert f"OLDEST ?= python{oldest}\n" in text
+    assert f'--constraint constraints/lowest.txt "$(WHEEL)[{",".join(constraints.AT_WORK)}]"' in text
+
+
+# --- pins and builds ---------------------------------------------------------------------------------------------
+
+
 def test_there_are_pins_for_the_oldest_python():
     assert "python3.11" in [path.stem for path in FILES]
 
@@ -62,6 +119,22 @@ def test_two_builds_are_the_same():
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("the same again") == 2
     assert ".whl" in done.stdout
+
+
+def test_the_source_archive_holds_the_repository(tmp_path):
+    """So that its tests and its Makefile work as they do here."""
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "-t", "sdist"]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    with tarfile.open(next(tmp_path.iterdir())) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in tracked() - packed if (ROOT / name).exists()} == set()
+
+
+def tracked():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
 
 
 # --- known vulnerabilities, without asking anybody --------------------------------------------------------------
@@ -82,6 +155,7 @@ def examined(tmp_path, monkeypatch):
     path = tmp_path / "constraints" / "python3.99.txt"
     path.parent.mkdir()
     path.write_text("# pins\n" + "".join(f"{name}=={version}\n" for name, version in pinned.items()))
+    path.with_name("lowest.txt").write_text("# nobody asks about these\nancient==0.1\n")
     known = {"name": "known", "version": "1.0", "vulns": []}
     report = [known, *({"name": name, "skip_reason": "not found"} for name in PAGES)]
     monkeypatch.setattr(vulnerabilities, "pip_audit", lambda _: report)

@@ -248,13 +248,17 @@ class DaskSource(Source):
         from dask.base import get_scheduler
 
         starts = np.cumsum([0, *self.array.chunks[0][:-1]]).tolist()
-        run, chunks = delayed(_run_chunk, pure=False), self.array.to_delayed().ravel()
+        run, chunks = delayed(_run_chunk, pure=False), self._hidden().to_delayed().ravel()
         parts = [run(chunk, task, start, __version__) for chunk, start in zip(chunks, starts, strict=True)]
         client = getattr(get_scheduler(collections=parts), "__self__", None)
         if hasattr(client, "gather"):  # of dask.distributed
             yield from _gathered(parts, client)
         else:
             yield self._computed(parts)
+
+    def _hidden(self) -> Any:
+        """The same chunks, hidden by whoever makes them, in the same task if Dask can."""
+        return self.array.map_blocks(Hidden, meta=np.empty((0,) * self.array.ndim, self.dtype))
 
     def _computed(self, parts: list[Any]) -> list[Any]:
         """All results, by a scheduler of this machine."""
@@ -279,12 +283,22 @@ def _whole_blocks(chunks: Iterable[int], step: int) -> tuple[int, ...]:
     return tuple(b - a for a, b in pairwise(sorted({0, *moved, int(borders[-1])})))
 
 
-def _run_chunk(rows: Array, task: Task[T], start: int, version: str) -> list[T]:
+@dataclass(frozen=True, eq=False, repr=False)
+class Hidden:
+    """A chunk on its way into a task. Schedulers may log the arguments of a task that failed: this shows nothing."""
+
+    rows: Any
+
+    def __sizeof__(self) -> int:  # by which Dask counts a worker's memory
+        return object.__sizeof__(self) + int(self.rows.nbytes)
+
+
+def _run_chunk(chunk: Hidden, task: Task[T], start: int, version: str) -> list[T]:
     """On a worker: one of several, so that it starts no threads of its own."""
     if version != __version__:
         raise InputError(f"a worker has riemdp {__version__}, not {version}: install the same one everywhere.")
     with this_thread_only(), one_blas_thread():
-        return run_blocks(np.asarray(rows), task, start)
+        return run_blocks(np.asarray(chunk.rows), task, start)
 
 
 def _gathered(parts: list[Any], client: Any) -> Generator[Any, None, None]:

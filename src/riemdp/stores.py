@@ -22,6 +22,8 @@ from riemdp.errors import InputError
 
 Array = NDArray[Any]
 
+INSTALL = 'install it with pip install ".[dask]" in a clone of riemdp'
+
 
 @contextmanager
 def one_sentence(path: Path, remedy: str) -> Iterator[None]:
@@ -31,8 +33,7 @@ def one_sentence(path: Path, remedy: str) -> Iterator[None]:
     except InputError:
         raise
     except ImportError as error:
-        install = 'pip install "riemdp[dask]"'
-        raise InputError(f"'{path}' needs {error.name}: install it with {install}, or save an .npy file.") from None
+        raise InputError(f"'{path}' needs {error.name}: {INSTALL}, or save an .npy file.") from None
     except Exception:
         raise InputError(f"'{path}' cannot be read: {remedy}.") from None
 

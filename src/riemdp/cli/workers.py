@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from riemdp.errors import InputError, RiemdpError
+from riemdp.stores import INSTALL
 
 PATIENCE = 30  # seconds for a scheduler to answer, and to have workers
 PACKAGES = ("riemdp", "numpy", "scipy", "numba")  # which must be the same everywhere, for the same bits
@@ -56,7 +57,7 @@ def _require_dask(option: str) -> None:
         import_module("distributed")
         import_module("dask.array")
     except ImportError:
-        raise InputError(f'{option} needs Dask: install it with pip install "riemdp[dask]".') from None
+        raise InputError(f"{option} needs Dask: {INSTALL}.") from None
 
 
 @contextmanager

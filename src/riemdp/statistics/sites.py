@@ -2,7 +2,8 @@
 
 What a site hands over is the exact sum of its records' coordinates in the common ball. Sums of integers do not
 depend on how the records are shared out, so the mean before noise is that of all records in one place, bit for bit
-(docs/proofs/exact_sums.md). A site's sum is as private as its records: it must not be published.
+if the same code takes their logarithms (docs/proofs/exact_sums.md). A site's sum is as private as its records: it must
+not be published.
 
 A record that is counted twice has twice its influence. So every sum carries a random id, its site's name and its
 study, and what may be pooled is decided by those: never by comparing sums, since a refusal must not depend on records.
