@@ -183,7 +183,8 @@ def _open_ledger(path: Path | None, budget: Guarantee | None, guarantee: Guarant
 
 def _require_room(guarantee: Guarantee, budget: Guarantee) -> None:
     """Refuse, before a ledger is made, what its first reservation would refuse."""
-    from riemdp.privacy.guarantee import ApproxDP, compose
+    from riemdp.privacy.composition import compose
+    from riemdp.privacy.guarantee import ApproxDP
 
     if not isinstance(budget, ApproxDP):  # which has a place for every type
         compose([guarantee], like=budget)

@@ -16,7 +16,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
-from riemdp.privacy.guarantee import ApproxDP, Guarantee, compose
+from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import ApproxDP, Guarantee
 from riemdp.version import __version__
 
 _ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"

@@ -21,7 +21,8 @@ from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP, compose
+from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Plan, Stage, carry
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
 
