@@ -66,7 +66,7 @@ def edit(path, *statements):
 
 
 def exact_total(ledger):
-    return sum(Fraction(entry.guarantee.epsilon) for entry in ledger.history())
+    return sum(Fraction(repr(entry.guarantee.epsilon)) for entry in ledger.history())
 
 
 def assert_one_sentence(error):
@@ -251,18 +251,37 @@ def test_why_guarantees_must_not_be_adapted_under_an_approximate_budget(path):
 # Rounding
 
 
-def test_ten_tenths_are_more_than_one(path):
-    """0.1 as a float exceeds 1/10, so the tenth would overspend by 5.6e-17; what remains is a bit less."""
+@pytest.mark.parametrize(
+    ("budget", "share", "count"),
+    [
+        (PureDP(1.0), PureDP(0.2), 5),
+        (PureDP(1.0), PureDP(0.1), 10),
+        (PureDP(1.0), PureDP(0.02), 50),
+        (GDP(1.0), GDP(0.1), 100),
+        (ZCDP(0.3), ZCDP(0.1), 3),
+        (RDP(3.0, 0.3), RDP(3.0, 0.1), 3),
+        (ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-7), 10),
+    ],
+)
+def test_decimal_shares_fill_their_budget_and_not_one_more_fits(quick_folder, budget, share, count):
+    ledger = Ledger(quick_folder / "ledger.db", budget)
+    for _ in range(count):
+        ledger.reserve(share)
+    if not isinstance(budget, ApproxDP):  # whose deltas come to a little less than their sum
+        assert ledger.spent == budget
+        assert ledger.remaining is None
+    for more in (share, type(share)(**share.parameters | {list(share.parameters)[-1]: 1e-300})):
+        if not isinstance(more, ApproxDP) or more is share:
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(more)
+    assert len(ledger.history()) == count
+
+
+def test_what_remains_is_the_decimal_that_one_expects(path):
     ledger = Ledger(path, PureDP(1.0))
-    for _ in range(9):
+    for left in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
         ledger.reserve(PureDP(0.1))
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve(PureDP(0.1))
-    assert Fraction(1) - exact_total(ledger) < Fraction(0.1)
-    assert ledger.remaining == PureDP(0.09999999999999995)
-    ledger.reserve(ledger.remaining)
-    assert Fraction(1) - Fraction(2) ** -52 <= exact_total(ledger) <= 1
-    assert ledger.remaining is None or Fraction(ledger.remaining.epsilon) <= 1 - exact_total(ledger)
+        assert ledger.remaining == PureDP(left)
 
 
 def test_a_budget_can_be_spent_to_the_last_bit(path):
@@ -298,12 +317,12 @@ def test_what_remains_fits_and_a_little_more_does_not(kind, size, shares):
         left = ledger.remaining
         power = 2 if kind is GDP else 1
         strength = list(ledger.budget.parameters)[-1]
-        spent = [Fraction(getattr(entry.guarantee, strength)) ** power for entry in ledger.history()]
-        free = Fraction(size) ** power - sum(spent)
+        spent = [Fraction(repr(getattr(entry.guarantee, strength))) ** power for entry in ledger.history()]
+        free = Fraction(repr(size)) ** power - sum(spent)
         assert free >= 0
         amount = getattr(left, strength) if left else 0.0
-        more = amount * (1 + 2.0**-51) + size * 2.0**-60
-        assert Fraction(amount) ** power <= free < Fraction(more) ** power
+        more = math.nextafter(amount, math.inf)
+        assert Fraction(repr(amount)) ** power <= free < Fraction(repr(more)) ** power
         with pytest.raises(BudgetExceeded):
             ledger.reserve(kind(more))
         if left:
@@ -440,7 +459,7 @@ def test_children_forked_while_threads_reserve(quick_folder):
 
 
 def test_commits_are_durable_before_reserve_returns(path):
-    with Ledger(path, GDP(1.0))._transaction("BEGIN IMMEDIATE") as (db, _):
+    with Ledger(path, GDP(1.0))._transaction("BEGIN IMMEDIATE") as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -537,7 +556,7 @@ CHANGES = {
     "a larger budget": lambda whole: whole.replace(b'"epsilon": 1.0', b'"epsilon": 9.0'),
     "a smaller entry": lambda whole: whole.replace(b'"epsilon": 0.1', b'"epsilon": 0.0', 1),
     "another description": lambda whole: whole.replace(b"release 1", b"release 7"),
-    "another format": lambda whole: whole.replace(b"format 1", b"format 2"),
+    "another format": lambda whole: whole.replace(b"format 2", b"format 3"),
 }
 
 
