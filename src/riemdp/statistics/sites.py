@@ -100,11 +100,12 @@ def private_mean_of_sums(
     mechanism: str = "auto",
     calibration: str = "analytic",
     ledger: Ledger | None = None,
+    note: str = "",
 ) -> Release:
     """A private tangent mean of the records of all sites, from their sums; in a flat space, that is the Fréchet mean.
 
     It is the release that `private_mean(..., statistic="tangent-mean")` makes of all records together. Whoever
-    calls this sees the exact sums: sites trust it with those, and nobody else.
+    calls this sees the exact sums: sites trust it with those, and nobody else. The ledger lists it with the `note`.
     """
     ball = _common_ball(sums)
     if ledger is not None and not isinstance(ledger, Ledger):
@@ -125,6 +126,7 @@ def private_mean_of_sums(
         version=__version__,
         assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
         ledger=ledger,
+        note=note,
     )
 
 
