@@ -138,7 +138,7 @@ WRONG = {
     "ledger that must exist, without a name": (f"{MEAN} --existing-ledger {KEEP}", "pass --ledger"),
     "anchor without a ledger": (f"{MEAN} --anchor a.txt {KEEP}", "pass --ledger"),
     "anchor that is the ledger": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor ledger.db {KEEP}", "is the ledger itself"),
-    "anchor that is none": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor X.csv {KEEP}", "has no digest in line 1"),
+    "anchor that is none": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor X.npy {KEEP}", "the anchor"),
     "anchor in no folder": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor none/a.txt {KEEP}", "cannot be written"),
     "anchor of a later state": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor later.txt {KEEP}", "lacks entry 7 of its anchor"),
     "output over the anchor": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor mean.npy --out mean.npy", "would overwrite"),

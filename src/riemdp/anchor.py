@@ -49,7 +49,8 @@ class Anchor:
         try:
             lines = self.path.read_text("ascii").splitlines() if self.path.exists() else []
         except (OSError, UnicodeError) as error:
-            raise InputError(f"the anchor {self.path} cannot be read ({one_line(error)}): mend that, {_ELSEWHERE}.") from None
+            problem = f"the anchor {self.path} cannot be read ({one_line(error)})"
+            raise InputError(f"{problem}: mend that, {_ELSEWHERE}.") from None
         found = [_LINE.fullmatch(line) for line in lines]
         entries = [(int(match[1]), match[2]) for match in found if match]
         if len(entries) < len(lines):

@@ -100,8 +100,9 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         with _all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
-            kept = {"ledger": self.ledger, "note": self.note}
-            self.release_ = private_mean(records, ball, self.guarantee, **kept, **self._asked)
+            self.release_ = private_mean(
+                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **self._asked
+            )
             self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
         return self
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 
 from riemdp.errors import BudgetExceeded, InputError, MechanismError
 from riemdp.privacy import ledger as ledger_module
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 
 STEP = 2.0**-10

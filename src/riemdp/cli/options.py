@@ -188,7 +188,7 @@ ExistingOption = Annotated[
 ]
 AnchorOption = Annotated[
     Path | None,
-    typer.Option("--anchor", help="File, kept elsewhere, that shows if an old ledger is put back.", rich_help_panel=BUDGET),
+    typer.Option("--anchor", help="File elsewhere: shows if an old ledger is put back.", rich_help_panel=BUDGET),
 ]
 NoteOption = Annotated[
     str | None,

@@ -163,8 +163,9 @@ class Order:
 
         try:
             with pass_bars("reading") as progress, reporting(progress):
-                kept = {"ledger": ledger, "note": self.note}
-                return private_mean(self.points, self.ball, self.guarantee, **self._asked, **kept)
+                return private_mean(
+                    self.points, self.ball, self.guarantee, **self._asked, ledger=ledger, note=self.note
+                )
         except BudgetExceeded:
             assert ledger is not None
             left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
@@ -176,7 +177,13 @@ def _refusal(guarantee: Guarantee, place: str) -> str:
 
 
 def _open_ledger(
-    path: Path | None, budget: Guarantee | None, guarantee: Guarantee, *, wait: float, anchor: Path | None, must_exist: bool
+    path: Path | None,
+    budget: Guarantee | None,
+    guarantee: Guarantee,
+    *,
+    wait: float,
+    anchor: Path | None,
+    must_exist: bool,
 ) -> Ledger | None:
     """The ledger; a new one only if the guarantee fits into it, and not in silence."""
     from riemdp.privacy.ledger import Ledger

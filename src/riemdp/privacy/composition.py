@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 from riemdp.arithmetic import decimal, largest_decimal, least_decimal, round_up
 from riemdp.errors import InputError
 from riemdp.privacy.guarantee import (
-    GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, gaussian_curve, renyi_delta, response_curve, stated,
+    GDP,
+    RDP,
+    ZCDP,
+    ApproxDP,
+    G,
+    Guarantee,
+    PureDP,
+    gaussian_curve,
+    renyi_delta,
+    response_curve,
+    stated,
 )  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -208,7 +218,7 @@ class Lattice:
         return Lattice(self.cells, self.per_unit, self.step, masses, self.lost + lost)
 
     def _raise(self, masses: Array, steps: int, weight: float) -> float:
-        """Add these masses, moved up; what leaves the lattice is divided among its last loss and, returned, infinity."""
+        """Add these masses, moved up; what leaves the lattice is divided among its last loss and infinity, returned."""
         kept, gone = _beyond(self.step)
         masses[steps:] += weight * self.masses[: SIZE - steps]
         leaving = self.masses[SIZE - steps :]
@@ -225,12 +235,10 @@ class Lattice:
         if mu == 0:
             above = np.arange(1, SIZE - CELLS - self.cells)
             return self.lost + float(self.masses[CELLS + self.cells + 1 :] @ -np.expm1(-self.step * above))
-        places: Array = np.flatnonzero(self.masses)
-        masses = self.masses[places]
+        places = np.flatnonzero(self.masses).tolist()
         if len(places) > few:
-            places, masses = np.arange(0, SIZE, NODES), self._at_nodes()
-        curve = [_normal_delta(mu, (self.cells + CELLS - int(place)) / self.per_unit) for place in places]
-        return self.lost + float(masses @ curve)
+            return self.lost + float(self._at_nodes() @ _curve_at_nodes(mu, self.cells, self.per_unit))
+        return self.lost + float(self.masses[places] @ _curve(mu, self.cells, self.per_unit, places))
 
     def _at_nodes(self) -> Array:
         """The masses on every NODES-th loss: a spread again."""
@@ -259,10 +267,15 @@ def _beyond(step: float) -> tuple[Array, Array]:
     return np.exp(-above), -np.expm1(-above)
 
 
-@lru_cache(maxsize=2**14)
-def _normal_delta(mu: float, epsilon: Fraction) -> float:
-    """delta of mu-GDP at this epsilon, which may be negative."""
-    return round_up(gaussian_curve, decimal(mu), epsilon)
+@lru_cache(maxsize=16)
+def _curve_at_nodes(mu: float, cells: int, per_unit: Fraction) -> Array:
+    return _curve(mu, cells, per_unit, range(0, SIZE, NODES))
+
+
+def _curve(mu: float, cells: int, per_unit: Fraction, places: Iterable[int]) -> Array:
+    """delta of mu-GDP at epsilon less the loss at each place of a lattice."""
+    exact = decimal(mu)
+    return np.array([round_up(gaussian_curve, exact, (cells + CELLS - place) / per_unit) for place in places])
 
 
 def _least_multiple(value: Fraction) -> Fraction:

@@ -286,8 +286,9 @@ class Ledger:
         strange = f"the ledger {self.path} is not one that riemdp wrote; give its name, or {_RESTORE}."
         _require(schema in (_SCHEMA, _schema(1)), strange)
         if self.anchor and (last := self.anchor.last()):
-            older = f"the ledger {self.path} lacks entry {last[0]} of its anchor {self.anchor.path}"
-            _require(_digest_at(db, last[0]) == last[1], f"{older}: an older or another file is in its place; {_RESTORE}.")
+            lacks = f"the ledger {self.path} lacks entry {last[0]} of its anchor {self.anchor.path}"
+            other = f"{lacks}: an older or another file is in its place; {_RESTORE}."
+            _require(_digest_at(db, last[0]) == last[1], other)
 
     def _verified(self, db: sqlite3.Connection) -> list[Entry]:
         """The budget and all reservations of a file that is unaltered and of this budget."""

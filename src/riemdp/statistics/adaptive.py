@@ -100,11 +100,16 @@ def split(whole: Guarantee, weights: list[float]) -> list[Guarantee]:
     """
     *_, (name, strength) = whole.parameters.items()
     power = 0.5 if isinstance(whole, GDP) else 1.0
-    parts = [replace(whole, **{name: strength * weight**power}) for weight in weights[:-1]]
+    parts = [_with_strength(whole, name, strength * weight**power) for weight in weights[:-1]]
     spent = Sum(whole)
     for part in parts:
         spent = spent.plus(part)
-    return [*parts, replace(whole, **{name: spent.left_of(strength)})]
+    return [*parts, _with_strength(whole, name, spent.left_of(strength))]
+
+
+def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
+    changed: dict[str, Any] = {name: strength}
+    return replace(whole, **changed)
 
 
 @dataclass(frozen=True)
