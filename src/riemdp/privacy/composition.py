@@ -42,7 +42,7 @@ FEW = SIZE // NODES
 WIDE = 4  # a second, coarser lattice reaches this much beyond epsilon
 # One more entry counts for this share of the finite part besides: more than all that floats may lose or gain.
 PER_ENTRY = 2.0**-32
-SLANT = 1 + 2.0**-36  # of the weights of larger losses: errors of exp then err towards larger losses
+SLANT = 1 + 2.0**-36  # by which weights of larger losses grow, so that errors of exp cannot make a loss smaller
 
 
 def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
@@ -147,33 +147,38 @@ class Mixture:
 
     def _bounds(self) -> list[tuple[Fraction, Fraction]]:
         """Pairs, each of which bounds the total: the probability of failure, and delta where nothing fails."""
-        if self.rho == 0 and self.renyi == 0:
-            return [(self.failure, self._finite_delta())]
-        bounds = []
+        has_renyi = self.rho > 0 or self.renyi > 0
+        exact = None if has_renyi else self._exact_delta()
+        if exact is not None:
+            return [(self.failure, exact)]
+        bounds = [] if has_renyi else [(self.failure, self._lattice_delta())]
         if self.failure == 0:
             bounds.append((Fraction(0), self._renyi_delta((self.square + self.pure_square) / 2, 8)))
-        for eighths in range(1, 8):
+        for eighths in range(1, 8) if has_renyi or self.square else ():
             step = replace(self, **self._with_pair(decimal(self.like.epsilon) * eighths / 8))
-            for rest, carried in ((step, Fraction(0)), (replace(step, square=Fraction(0)), self.square / 2)):
-                fails = self._renyi_delta(carried, eighths)
-                bounds.append((self.failure + fails * (1 - self.failure), rest._lattice_delta(few=0)))
+            if has_renyi:
+                bounds.append((self._failure_with(Fraction(0), eighths), step._lattice_delta(few=0)))
+            without = replace(step, square=Fraction(0))
+            bounds.append((self._failure_with(self.square / 2, eighths), without._lattice_delta(few=0)))
         return bounds
+
+    def _failure_with(self, more_rho: Fraction, eighths: int) -> Fraction:
+        """The probability that an ApproxDP entry fails, or the Rényi ones taken as such an entry."""
+        return self.failure + self._renyi_delta(more_rho, eighths) * (1 - self.failure)
 
     def _renyi_delta(self, more_rho: Fraction, eighths: int) -> Fraction:
         """delta at so many eighths of epsilon, of the ZCDP and RDP entries and more of the kind."""
         epsilon = decimal(self.like.epsilon) * eighths / 8
         return decimal(renyi_delta(self.rho + more_rho, self.renyi, self.order, epsilon))
 
-    def _finite_delta(self) -> Fraction:
-        """delta where nothing fails, without ZCDP and RDP entries; exact for one entry, and for GDP entries."""
+    def _exact_delta(self) -> Fraction | None:
+        """delta where nothing fails, of one entry, of GDP entries, or of epsilons that add up to no more than epsilon."""
         epsilon = decimal(self.like.epsilon)
         if self.square == 0 and self.epsilons <= epsilon:
             return Fraction(0)
         if self.epsilons == 0:
             return decimal(GDP(least_decimal(self.square, 2)).least_strength(self.like))
-        if self.count == 1:
-            return Fraction(round_up(response_curve, self.epsilons, epsilon))
-        return self._lattice_delta()
+        return Fraction(round_up(response_curve, self.epsilons, epsilon)) if self.count == 1 else None
 
     def _lattice_delta(self, few: int = FEW) -> Fraction:
         mu = least_decimal(self.square, 2)
@@ -183,7 +188,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """The distribution of the privacy loss of PureDP steps, dominated by nothing: multiples of epsilon/cells.
+    """The distribution of the privacy loss of PureDP steps, on multiples of epsilon/cells.
 
     What lies between two of them is divided among them with the mean of e^-loss kept: a spread, which can only make
     the data easier to tell apart. So is what lies above the last one, between it and `lost`; what lies below the
@@ -264,7 +269,7 @@ def _divided(part: Any, rest: Any, step: float) -> tuple[Any, Any, Any, Any]:
 def _beyond(step: float) -> tuple[Array, Array]:
     """Of a loss that is 1, 2, ... steps above the last one: what stays there, and what counts as infinite."""
     above = step * np.arange(1, SIZE + 1)
-    return np.exp(-above), -np.expm1(-above)
+    return np.exp(-above) / SLANT, -np.expm1(-above)
 
 
 @lru_cache(maxsize=16)
