@@ -30,7 +30,8 @@ from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.privacy import ledger as ledger_module
-from riemdp.privacy.guarantee import Guarantee, compose
+from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import Guarantee
 from watch import new_folder, watched
 
 SPACES = [rd.Euclidean(4), rd.Sphere(3), rd.Hyperbolic(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)]

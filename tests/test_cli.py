@@ -19,6 +19,7 @@ from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
 from riemdp.cli.output import pass_bars
+from riemdp.privacy import ledger as ledger_module
 
 MAIN = "from riemdp.cli import main; main()"
 BALL = "--space spd-affine --center identity --radius 1.5".split()
@@ -282,6 +283,60 @@ def test_a_ledger_is_made_charged_and_shown(here):
     data = json.loads(run("ledger", "show", "ledger.db", "--json").stdout)
     assert rd.Guarantee.from_dict(data["remaining"]) == rd.Ledger("ledger.db").remaining
     assert [entry["id"] for entry in data["history"]] == [1, 2]
+
+
+def test_a_new_ledger_says_that_it_counts_nothing_before_it(here):
+    line = ["mean", "X.npy", *BALL, "--mu", 0.5, "--ledger", "ledger.db"]
+    assert "new ledger ledger.db, nothing before this is counted" in run(*line, "--budget-mu", 1).stderr
+    assert run(*line, "--existing-ledger").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [([], "wrapped-laplace: X.npy"), (["--note", "study 7"], "wrapped-laplace: study 7"), (["--note", "a\x1b[2Jb"], r"a\x1b[2Jb"), (["--note", ""], "wrapped-laplace")],
+)
+def test_an_entry_names_the_data(here, options, named):
+    run("mean", "X.npy", *BALL, "--epsilon", 0.5, "--mechanism", "wrapped-laplace", "--ledger", "ledger.db", "--budget-epsilon", 1, *options)
+    [entry] = rd.Ledger("ledger.db").history()
+    assert entry.description.endswith(named)
+    assert named in run("ledger", "show", "ledger.db").stdout
+
+
+def test_a_ledger_that_was_put_back_shows_by_its_anchor(here):
+    line = ["mean", "X.npy", *BALL, "--mu", 0.2, "--ledger", "ledger.db", "--budget-mu", 1, "--anchor", "anchor.txt"]
+    assert run(*line).exit_code == 0
+    older = (here / "ledger.db").read_bytes()
+    assert run(*line).exit_code == 0
+    digest = run("ledger", "show", "ledger.db", "--anchor", "anchor.txt").stdout.partition("digest  ")[2].split("\n")[0]
+    assert (here / "anchor.txt").read_text().splitlines()[-1] == digest
+    assert json.loads(run("ledger", "show", "ledger.db", "--json").stdout)["digest"] == digest
+    (here / "ledger.db").write_bytes(older)
+    for command in (line, ["ledger", "show", "ledger.db", "--anchor", "anchor.txt"]):
+        result = run(*command)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "lacks entry 2 of its anchor" in result.stderr
+    assert (here / "ledger.db").read_bytes() == older
+
+
+def test_control_characters_of_a_forged_description_are_spelled_out(here):
+    book = rd.Ledger("ledger.db", rd.GDP(1.0))
+    with book._transaction("BEGIN IMMEDIATE") as db:
+        ledger_module._append(db, rd.GDP(0.1), "harmless\x1b[2J\r\nleft    (mu = 9)", "reserved")
+    shown = run("ledger", "show", "ledger.db").stdout
+    assert "\x1b" not in shown
+    assert r"harmless\x1b[2J\r\nleft" in shown
+
+
+def test_an_approximate_budget_takes_as_its_first_entry_what_it_takes_later(here):
+    """(1.1, 0.1)-DP is (1, 0.17)-DP: once refused at first, and accepted beside any other entry."""
+    line = ["mean", "X.npy", *BALL, "--epsilon", 1.1, "--delta", 0.1, "--ledger", "ledger.db", "--budget-epsilon", 1, "--budget-delta", 0.5]
+    assert run(*line).exit_code == 0
+
+
+def test_five_fifths_are_one(here):
+    line = ["mean", "X.npy", *BALL, "--epsilon", 0.2, "--ledger", "ledger.db", "--budget-epsilon", 1]
+    assert [run(*line).exit_code for _ in range(6)] == [0, 0, 0, 0, 0, 3]
+    assert "left    nothing" in run("ledger", "show", "ledger.db").stdout
 
 
 def test_what_is_said_to_be_left_can_be_spent(here):

@@ -132,7 +132,16 @@ WRONG = {
     "new ledger, bad data": (f"mean none.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1", "none.npy"),
     "new ledger, bad mechanism": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1 --mechanism x", "mechanism = 'x'"),
     "new ledger, impossible mechanism": (f"{MEAN} --ledger new.db --budget-epsilon 1 --mechanism wrapped-gaussian", "riemdp: "),
-    "new ledger, no place for this type": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-epsilon 1", "proves no epsilon"),
+    "new ledger, no place for this type": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-epsilon 1", "cannot be counted by a budget of differential privacy"),
+    "(epsilon, delta) on a GDP ledger": (f"{MEAN} --delta 1e-6 --ledger ledger.db {KEEP}", "ask for GDP(mu) or PureDP(epsilon)"),
+    "ledger that must exist": (f"{MEAN} --ledger new.db --budget-epsilon 1 --existing-ledger {KEEP}", "new.db does not exist"),
+    "ledger that must exist, without a name": (f"{MEAN} --existing-ledger {KEEP}", "pass --ledger"),
+    "anchor without a ledger": (f"{MEAN} --anchor a.txt {KEEP}", "pass --ledger"),
+    "anchor that is the ledger": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor ledger.db {KEEP}", "is the ledger itself"),
+    "anchor that is none": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor X.npy {KEEP}", "the anchor"),
+    "anchor in no folder": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor none/a.txt {KEEP}", "cannot be written"),
+    "anchor of a later state": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor later.txt {KEEP}", "lacks entry 7 of its anchor"),
+    "output over the anchor": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --anchor mean.npy --out mean.npy", "would overwrite"),
     "ledger show: missing": ("ledger show none.db", "none.db"),
     "ledger show: corrupted": ("ledger show broken.db", "broken.db"),
     # other commands
@@ -198,6 +207,7 @@ def make_ledgers(place):
     for name in ("ledger", "altered"):
         rd.Ledger(place / f"{name}.db", rd.GDP(1.0)).reserve(rd.GDP(0.8), "an earlier release")
     shutil.copy(place / "ledger.db", place / "ledger.json")
+    (place / "later.txt").write_text(f"7 {'0' * 64}\n")
     whole = (place / "ledger.db").read_bytes()
     (place / "broken.db").write_bytes(whole[: len(whole) // 2])
     with sqlite3.connect(place / "altered.db") as db:

@@ -19,7 +19,8 @@ from riemdp.manifolds import (
     Sphere,
 )
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, compose
+from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptive import Adaptation

@@ -24,3 +24,8 @@ class ConvergenceError(RiemdpError):
 def one_line(message: object) -> str:
     """A message without line breaks: some libraries quote in theirs what they were given."""
     return " ".join(str(message).split())
+
+
+def printable(text: object) -> str:
+    """A text with its control characters spelled out: names of files and entries may hold what steers a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

@@ -30,7 +30,7 @@ from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, described, release
 from riemdp.sources import is_dask, source_of
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.mean import ROUNDING, private_mean, rehearse, request_for
@@ -58,6 +58,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         statistic: str = "frechet-mean",
         adapt: bool | Adaptation = False,
         ledger: Ledger | None = None,
+        note: str = "",
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
@@ -67,6 +68,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self.statistic = statistic
         self.adapt = adapt
         self.ledger = ledger
+        self.note = note
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -98,7 +100,9 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         with _all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
-            self.release_ = private_mean(records, ball, self.guarantee, ledger=self.ledger, **self._asked)
+            self.release_ = private_mean(
+                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **self._asked
+            )
             self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
         return self
 
@@ -196,10 +200,11 @@ class PrivateMDM(
         private_labels: bool = False,
         classes: Any = None,
         ledger: Ledger | None = None,
+        note: str = "",
     ) -> None:
         super().__init__(
             ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger,
+            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger, note=note,
         )  # fmt: skip
         self.private_labels = private_labels
         self.classes = classes
@@ -218,7 +223,9 @@ class PrivateMDM(
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
         groups = [records[labels == label] for label in self.classes_]
-        self.releases_ = _parallel_means(groups, self.ball_, self.guarantee, self.ledger, **self._asked)
+        self.releases_ = _parallel_means(
+            groups, self.ball_, self.guarantee, self.ledger, self.note, **self._asked
+        )
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
 
@@ -231,7 +238,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         joint = _joint_means(
             records, _labels(y, len(records)), self.classes_, self.ball_, self.guarantee, self.ledger,
-            mechanism=self.mechanism, calibration=self.calibration,
+            mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
         assert isinstance(joint.space, Product)
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
@@ -263,14 +270,15 @@ class PrivateMDM(
 
 
 def _parallel_means(
-    groups: list[Array], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, **asked: Any
+    groups: list[Array], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, **asked: Any
 ) -> tuple[Release, ...]:
     """A private mean of each group, each with the whole guarantee; whatever can be refused is so before it is paid."""
     _check_ledger(ledger)
     extra = [text for group in groups for text in rehearse(ball, Bounded(group, ball).n, guarantee, **asked)]
     joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
     total = sum(map(len, groups))
-    entry = ledger.reserve(joint, f"means of {len(groups)} classes of {total} records") if ledger else None
+    text = described(f"means of {len(groups)} classes of {total} records", note)
+    entry = ledger.reserve(joint, text) if ledger else None
     releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
     if ledger and entry is not None:
         ledger.confirm(entry)
@@ -349,7 +357,7 @@ class ClassSums:
 
 def _joint_means(
     records: Array, labels: Array, classes: Array, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
-    *, mechanism: str, calibration: str,
+    *, mechanism: str, calibration: str, note: str,
 ) -> Release:  # fmt: skip
     """The means of all classes as one release, private also in the labels."""
     _check_ledger(ledger)
@@ -366,6 +374,7 @@ def _joint_means(
         version=__version__,
         assumptions=(ROUNDING, ANY_CLASS),
         ledger=ledger,
+        note=note,
     )
 
 

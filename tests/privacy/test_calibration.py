@@ -40,9 +40,14 @@ NOT_PURE = st.one_of(
 ANY = st.one_of(NOT_PURE, st.builds(PureDP, EPSILONS))
 
 
+def typed(number):
+    """What a parameter means: the decimal that it prints as."""
+    return mp.mpf(repr(number)) if isinstance(number, float) else mp.mpf(number)
+
+
 def gaussian_delta(scale, sensitivity, epsilon):
     """Balle, Wang 2018, Theorem 5."""
-    mu, epsilon = mp.mpf(sensitivity) / scale, mp.mpf(epsilon)
+    mu, epsilon = mp.mpf(sensitivity) / scale, typed(epsilon)
     return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 
 
@@ -50,13 +55,13 @@ def gaussian_is_enough(guarantee, scale, sensitivity):
     mu = mp.mpf(sensitivity) / scale
     match guarantee:
         case GDP(bound):
-            return mu <= bound
+            return mu <= typed(bound)
         case ZCDP(rho):
-            return mu**2 / 2 <= rho
+            return mu**2 / 2 <= typed(rho)
         case RDP(alpha, epsilon):
-            return alpha * mu**2 / 2 <= epsilon
+            return typed(alpha) * mu**2 / 2 <= typed(epsilon)
         case ApproxDP(epsilon, delta):
-            return gaussian_delta(scale, sensitivity, epsilon) <= delta
+            return gaussian_delta(scale, sensitivity, epsilon) <= typed(delta)
 
 
 def response_is_enough(guarantee, epsilon):
@@ -64,16 +69,16 @@ def response_is_enough(guarantee, epsilon):
     p, q = 1 / (1 + mp.exp(-epsilon)), 1 / (1 + mp.exp(epsilon))
     match guarantee:
         case PureDP(bound):
-            return epsilon <= bound
+            return epsilon <= typed(bound)
         case GDP(mu):
-            return mp.ncdf(-mp.mpf(mu) / 2) <= q
+            return mp.ncdf(-typed(mu) / 2) <= q
         case ZCDP(rho):
-            return epsilon * (p - q) <= rho
+            return epsilon * (p - q) <= typed(rho)
         case RDP(alpha, bound):
-            a = mp.mpf(alpha)
-            return mp.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1) <= bound
+            a = typed(alpha)
+            return mp.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1) <= typed(bound)
         case ApproxDP(at, delta):
-            return -mp.expm1(at - epsilon) * p <= delta  # = p - e^at q
+            return -mp.expm1(typed(at) - epsilon) * p <= typed(delta)  # = p - e^at q
 
 
 # Section 4 of the specification: sensitivity 1, 20 digits
@@ -153,8 +158,8 @@ def test_closed_forms():
 @quick
 def test_the_least_float_is_taken(epsilon, sensitivity):
     scale = laplace_scale(PureDP(epsilon), sensitivity)
-    assert Fraction(scale) * Fraction(epsilon) >= Fraction(sensitivity)
-    assert Fraction(math.nextafter(scale, 0.0)) * Fraction(epsilon) < Fraction(sensitivity)
+    assert Fraction(scale) * Fraction(repr(epsilon)) >= Fraction(sensitivity)
+    assert Fraction(math.nextafter(scale, 0.0)) * Fraction(repr(epsilon)) < Fraction(sensitivity)
     assert gaussian_scale(GDP(epsilon), sensitivity) == scale
 
 
@@ -169,7 +174,7 @@ def test_guarantee_of_a_scale_states_the_true_delta(ratio, sensitivity, epsilon)
     else:
         found = gaussian_guarantee(scale, sensitivity, ApproxDP(epsilon, 0.5))
         assert found.epsilon == epsilon
-        assert truth <= found.delta
+        assert truth <= typed(found.delta)
         assert found.delta <= truth * (1 + mp.mpf("1e-9")) + mp.mpf(2) ** -1074
 
 
@@ -178,7 +183,7 @@ def test_guarantee_of_a_scale_states_the_true_delta(ratio, sensitivity, epsilon)
 def test_classical_formula(epsilon, delta, sensitivity):
     guarantee = ApproxDP(epsilon, delta)
     scale = gaussian_scale(guarantee, sensitivity, method="classical")
-    formula = mp.mpf(sensitivity) * mp.sqrt(2 * mp.log(mp.mpf("1.25") / delta)) / epsilon
+    formula = mp.mpf(sensitivity) * mp.sqrt(2 * mp.log(mp.mpf("1.25") / typed(delta))) / typed(epsilon)
     assert 0 <= scale / formula - 1 < mp.mpf("1e-15")
     assert scale >= gaussian_scale(guarantee, sensitivity)
 

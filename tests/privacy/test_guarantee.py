@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from riemdp.arithmetic import largest_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy import guarantee as guarantee_module
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, compose
+from riemdp.privacy import composition as composition_module
+from riemdp.privacy.composition import compose
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 
 KINDS = (PureDP, GDP, ZCDP, RDP, ApproxDP)  # each converts to the later ones only
 LIKES = (PureDP(1.0), GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), ApproxDP(1.0, 0.5))
@@ -49,6 +50,15 @@ ANY = st.one_of(
 )
 
 
+def typed(number):
+    """What a parameter means: the decimal that it prints as."""
+    return mp.mpf(repr(number)) if isinstance(number, float) else mp.mpf(number)
+
+
+def fraction(number):
+    return Fraction(repr(number))
+
+
 def strength(guarantee):
     return list(guarantee.parameters.values())[-1]
 
@@ -58,26 +68,26 @@ def strength(guarantee):
 
 def response(epsilon):
     """The two output probabilities of randomised response."""
-    return 1 / (1 + mp.exp(-mp.mpf(epsilon))), 1 / (1 + mp.exp(mp.mpf(epsilon)))
+    return 1 / (1 + mp.exp(-typed(epsilon))), 1 / (1 + mp.exp(typed(epsilon)))
 
 
 def response_renyi(epsilon, alpha):
     p, q = response(epsilon)
-    alpha = mp.mpf(alpha)
+    alpha = typed(alpha)
     return mp.log(p**alpha * q ** (1 - alpha) + q**alpha * p ** (1 - alpha)) / (alpha - 1)
 
 
 def gaussian_delta(mu, epsilon):
     if mu == 0:
         return max(mp.mpf(0), -mp.expm1(epsilon))
-    mu, epsilon = mp.mpf(mu), mp.mpf(epsilon)
+    mu, epsilon = typed(mu), typed(epsilon)
     return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 
 
 def renyi_delta(alpha, divergence, epsilon):
     """Canonne, Kamath, Steinke 2020, Proposition 12."""
-    alpha = mp.mpf(alpha)
-    return mp.exp((alpha - 1) * (divergence - epsilon)) / (alpha - 1) * (1 - 1 / alpha) ** alpha
+    alpha = typed(alpha)
+    return mp.exp((alpha - 1) * (divergence - typed(epsilon))) / (alpha - 1) * (1 - 1 / alpha) ** alpha
 
 
 def mixture_delta(pairs, mu, epsilon):
@@ -87,16 +97,16 @@ def mixture_delta(pairs, mu, epsilon):
         mass, loss = mp.mpf(1), mp.mpf(0)
         for sign, (e, _) in zip(signs, pairs, strict=True):
             mass *= response(sign * e)[0]
-            loss += sign * mp.mpf(e)
-        finite += mass * gaussian_delta(mu, epsilon - loss)
+            loss += sign * typed(e)
+        finite += mass * gaussian_delta(mu, typed(epsilon) - loss)
     kept = mp.mpf(1)
     for _, delta in pairs:
-        kept *= 1 - mp.mpf(delta)
+        kept *= 1 - typed(delta)
     return 1 - kept * (1 - finite)
 
 
 def assert_just_above(claimed, truth, slack=1e-14):
-    assert mp.mpf(claimed) >= truth
+    assert typed(claimed) * (1 + mp.mpf("1e-50")) >= truth  # which has 60 digits
     assert claimed <= truth * (1 + slack) + mp.mpf(2) ** -1074  # the step of the smallest floats
 
 
@@ -281,7 +291,7 @@ def test_only_guarantees_compare(other):
 @given(logarithmic(1e-12, 600.0))
 @quick
 def test_pure_to_gdp_is_exact(epsilon):
-    mu = mp.mpf(PureDP(epsilon).to_gdp().mu)
+    mu = typed(PureDP(epsilon).to_gdp().mu)
     _, q = response(epsilon)
     with mp.workdps(400):  # randomised response is as hard as N(0, 1) against N(mu, 1) where alpha = beta = q
         assert mp.ncdf(-mu / 2) <= q
@@ -292,7 +302,7 @@ def test_pure_to_gdp_is_exact(epsilon):
 @quick
 def test_pure_to_zcdp_bounds_every_order_and_is_tight(epsilon, alpha):
     rho = PureDP(epsilon).to_zcdp().rho
-    assert response_renyi(epsilon, alpha) <= rho * mp.mpf(alpha)
+    assert response_renyi(epsilon, alpha) <= typed(rho) * typed(alpha)
     almost_one = 1 + mp.mpf("1e-20")
     with mp.workdps(120):
         assert_just_above(rho, response_renyi(epsilon, almost_one) / almost_one)
@@ -310,7 +320,7 @@ def test_pure_to_rdp_is_exact(epsilon, alpha):
 @quick
 def test_pure_to_approx_is_exact(epsilon, at):
     p, q = response(epsilon)
-    truth = p - mp.exp(at) * q if at < epsilon else 0
+    truth = p - mp.exp(typed(at)) * q if at < epsilon else 0
     assert_just_above(PureDP(epsilon).to_approx(epsilon=at).delta, truth)
 
 
@@ -326,13 +336,13 @@ def test_gdp_to_approx_is_exact(mu, epsilon):
 @given(logarithmic(1e-100, 1e100), ALPHAS)
 @quick
 def test_gdp_and_zcdp_to_rdp_round_up_exact_products(x, alpha):
-    square = Fraction(x) ** 2 / 2
+    square = fraction(x) ** 2 / 2
     for claimed, truth in [
         (GDP(x).to_zcdp().rho, square),
-        (GDP(x).to_rdp(alpha).epsilon, square * Fraction(alpha)),
-        (ZCDP(x).to_rdp(alpha).epsilon, Fraction(x) * Fraction(alpha)),
+        (GDP(x).to_rdp(alpha).epsilon, square * fraction(alpha)),
+        (ZCDP(x).to_rdp(alpha).epsilon, fraction(x) * fraction(alpha)),
     ]:
-        assert Fraction(claimed) >= truth > Fraction(math.nextafter(claimed, 0.0))
+        assert fraction(claimed) >= truth > fraction(math.nextafter(claimed, 0.0))
 
 
 def test_exact_values_stay_exact():
@@ -350,7 +360,7 @@ def test_zcdp_to_approx_is_the_best_of_all_orders(rho, epsilon):
     claimed = ZCDP(rho).least_strength(ApproxDP(epsilon, 0.5))
 
     def logarithm(x):  # log delta at the order 1 + e^x, which falls and then rises
-        return mp.log(renyi_delta(1 + mp.exp(x), (1 + mp.exp(x)) * mp.mpf(rho), epsilon))
+        return mp.log(renyi_delta(1 + mp.exp(x), (1 + mp.exp(x)) * typed(rho), epsilon))
 
     low, high = mp.mpf(-50), mp.mpf(30)
     for _ in range(90):
@@ -364,8 +374,8 @@ def test_zcdp_to_approx_is_the_best_of_all_orders(rho, epsilon):
 @quick
 def test_rdp_to_approx_uses_the_best_order_up_to_alpha(alpha, divergence, epsilon):
     claimed = RDP(alpha, divergence).least_strength(ApproxDP(epsilon, 0.5))
-    orders = [1 + (mp.mpf(alpha) - 1) * mp.mpf(k) / 40 for k in range(1, 41)]
-    best = min(renyi_delta(order, mp.mpf(divergence), epsilon) for order in orders)
+    orders = [1 + (typed(alpha) - 1) * mp.mpf(k) / 40 for k in range(1, 41)]
+    best = min(renyi_delta(order, typed(divergence), epsilon) for order in orders)
     assert claimed <= min(1, best) * (1 + 1e-15) + mp.mpf(2) ** -1074
     mu = math.sqrt(2 * divergence / alpha) * (1 - 1e-15)  # a Gaussian that keeps this RDP
     assert claimed >= gaussian_delta(mu, epsilon)
@@ -382,7 +392,7 @@ def test_least_epsilon_at_a_delta(guarantee, delta):
 
 
 def test_least_epsilon_of_a_gaussian_against_mpmath():
-    epsilon = mp.findroot(lambda e: mp.log(gaussian_delta(1, e)) - mp.log(mp.mpf(1e-5)), 4.4)
+    epsilon = mp.findroot(lambda e: mp.log(gaussian_delta(1, e)) - mp.log(typed(1e-5)), 4.4)
     assert_just_above(GDP(1.0).to_approx(delta=1e-5).epsilon, epsilon)
 
 
@@ -445,6 +455,7 @@ def test_nothing_composes_to_none():
 @given(ANY, st.sampled_from(LIKES))
 @quick
 def test_one_entry_is_its_own_total(guarantee, like):
+    assume(not isinstance(guarantee, ApproxDP) or not isinstance(like, ApproxDP))
     try:
         expected = guarantee.to_like(like)
     except MechanismError:
@@ -454,22 +465,56 @@ def test_one_entry_is_its_own_total(guarantee, like):
         assert compose([guarantee], like) == expected
 
 
+@given(POSITIVE, DELTAS, POSITIVE)
+@quick
+def test_one_approximate_entry_is_a_mixture_too(epsilon, delta, at):
+    with mp.workdps(120):
+        truth = mixture_delta([(epsilon, delta)], 0, at)
+    assume(truth < 1 - 1e-15)
+    assert_just_above(compose([ApproxDP(epsilon, delta)], ApproxDP(at, 0.5)).delta, truth)
+
+
 @given(st.lists(POSITIVE, min_size=1, max_size=12), st.randoms())
 @quick
 def test_strengths_add_up_exactly_and_in_any_order(values, random):
     shuffled = random.sample(values, len(values))
     for kind, power in ((PureDP, 1), (ZCDP, 1), (lambda x: RDP(3.0, x), 1), (GDP, 2)):
         total = compose(map(kind, values), kind(1.0))
-        truth = sum(Fraction(x) ** power for x in values)
-        assert Fraction(strength(total)) ** power >= truth
-        assert Fraction(math.nextafter(strength(total), 0.0)) ** power < truth
+        truth = sum(fraction(x) ** power for x in values)
+        assert fraction(strength(total)) ** power >= truth
+        assert fraction(math.nextafter(strength(total), 0.0)) ** power < truth
         assert compose(map(kind, shuffled), kind(1.0)) == total
 
 
-def test_sums_that_floats_can_hold_are_exact_and_ten_tenths_are_not():
+def test_sums_of_decimals_are_exact():
     assert compose([PureDP(0.5), PureDP(0.25)], PureDP(1.0)) == PureDP(0.75)
     assert compose([GDP(3.0), GDP(4.0)], GDP(1.0)) == GDP(5.0)
-    assert compose([PureDP(0.1)] * 10, PureDP(1.0)) == PureDP(math.nextafter(1.0, 2.0))  # 0.1 is above 1/10
+    assert compose([PureDP(0.1)] * 3, PureDP(1.0)) == PureDP(0.3)
+    assert compose([GDP(0.1)] * 100, ZCDP(1.0)) == ZCDP(0.5)
+    assert compose([ZCDP(0.1)] * 3, RDP(2.0, 1.0)) == RDP(2.0, 0.6)
+
+
+EXACT_SHARES = [
+    (PureDP(1.0), PureDP(0.2), 5),
+    (PureDP(1.0), PureDP(0.1), 10),
+    (PureDP(1.0), PureDP(0.02), 50),
+    (PureDP(0.3), PureDP(0.1), 3),
+    (GDP(1.0), GDP(0.1), 100),
+    (ZCDP(0.5), GDP(0.1), 100),
+    (ZCDP(0.7), ZCDP(0.1), 7),
+    (RDP(1.1, 1.1), ZCDP(0.1), 10),
+    (ApproxDP(1.0, 1e-300), PureDP(0.1), 10),
+    (ApproxDP(0.3, 1e-300), PureDP(0.1), 3),
+]
+
+
+@pytest.mark.parametrize(("whole", "share", "count"), EXACT_SHARES)
+def test_decimal_shares_fill_the_whole_and_a_hair_more_does_not(whole, share, count):
+    shares = [share] * count
+    assert compose(shares, whole) <= whole
+    kind = type(whole) if not isinstance(whole, RDP | ApproxDP) else ZCDP
+    assert not compose([*shares, kind(1e-300)], whole) <= whole
+    assert not compose([*shares, share], whole) <= whole
 
 
 @given(st.lists(ANY, min_size=2, max_size=4), st.sampled_from(LIKES[:4]))
@@ -507,6 +552,42 @@ def test_gaussians_use_their_exact_curve(mus, epsilon):
     assert compose(map(GDP, mus), ApproxDP(epsilon, 0.5)) == total.to_approx(epsilon=epsilon)
 
 
+def spent_at(entries, epsilon):
+    """The delta that the entries come to, in this order; 1 where nothing is promised."""
+    mixture = composition_module.nothing_spent(ApproxDP(epsilon, 0.5))
+    for entry in entries:
+        mixture = mixture.plus(entry)
+    return mixture.strength
+
+
+TINY_ENTRIES = [PureDP(1e-300), PureDP(1e-9), ApproxDP(1e-6, 1e-300), GDP(1e-12), ZCDP(1e-20), RDP(1.5, 1e-20)]
+SMALL = st.one_of(
+    st.builds(PureDP, logarithmic(1e-4, 2.0)),
+    st.builds(ApproxDP, logarithmic(1e-4, 2.0), logarithmic(1e-12, 0.1)),
+    st.builds(GDP, logarithmic(1e-3, 1.0)),
+    st.builds(ZCDP, logarithmic(1e-5, 0.5)),
+    st.builds(RDP, ALPHAS, logarithmic(1e-5, 0.5)),
+    st.sampled_from(TINY_ENTRIES),
+)
+
+
+@given(st.lists(SMALL, min_size=1, max_size=6), logarithmic(0.01, 10.0), st.data())
+@settings(max_examples=60, deadline=None)
+@example([PureDP(1e-9), ApproxDP(1.1, 0.1)], 1.0, None)
+@example([GDP(0.1), PureDP(0.5), PureDP(0.25)], 0.6, None)
+@example([ZCDP(0.2), RDP(1000.0, 1e-3), RDP(2.0, 1e-6)], 1.0, None)
+@example([PureDP(0.03)] * 40 + [PureDP(1e-300)], 1.0, None)
+@example([PureDP(0.0031)] * 300 + [ZCDP(1e-20)], 0.3, None)
+@example([PureDP(0.0031)] * 300 + [GDP(0.02), ZCDP(1e-20)], 0.3, None)
+def test_an_approximate_total_never_falls_when_entries_are_added(entries, epsilon, data):
+    total = spent_at(entries, epsilon)
+    places = range(len(entries))
+    each = [{entries.index(entry)} for entry in set(entries)]
+    gone = each if data is None else [data.draw(st.sets(st.sampled_from(places), min_size=1))]
+    for out in gone:
+        assert spent_at([entry for place, entry in enumerate(entries) if place not in out], epsilon) <= total
+
+
 PAIR = st.tuples(logarithmic(1e-4, 2.0), st.one_of(st.just(0.0), logarithmic(1e-20, 1e-2)))
 
 
@@ -519,33 +600,45 @@ def entries_of(pairs, mus):
 def test_mixtures_against_enumeration(pairs, mus, share):
     entries = entries_of(pairs, mus)
     epsilon = share * (sum(e for e, _ in pairs) + sum(mus)) + 1e-4
-    mu = mp.sqrt(sum(mp.mpf(mu) ** 2 for mu in mus))
+    mu = mp.sqrt(sum(typed(mu) ** 2 for mu in mus))
     total = compose(entries, ApproxDP(epsilon, 0.5))
-    assert total.delta >= mixture_delta(pairs, mu, epsilon)
+    assert typed(total.delta) * (1 + mp.mpf("1e-50")) >= mixture_delta(pairs, mu, epsilon)
     # not more than for losses that are larger by a lattice step
-    looser = [(e + mp.mpf(2) ** -14 * sum(e for e, _ in pairs), d) for e, d in pairs]
-    assert total.delta <= mixture_delta(looser, mu, epsilon) * (1 + 1e-13) + mp.mpf("1e-300")
+    looser = [(typed(e) + (typed(epsilon) + composition_module.WIDE) / composition_module.CELLS, d) for e, d in pairs]
+    assert total.delta <= mixture_delta(looser, mu, epsilon) * (1 + 1e-8) + mp.mpf("1e-300")
     assert compose(entries[::-1], ApproxDP(epsilon, 0.5)) == total
 
 
-@pytest.mark.parametrize(("lattice", "groups"), [(2**15, 2), (2**15, 5), (1, 2**11), (7, 2**11), (7, 3)])
+@pytest.mark.parametrize("size", [(2, 1), (10, 1), (10, 5), (60, 15), (1800, 15)])
 @pytest.mark.parametrize("mus", [[], [0.3]], ids=repr)
-def test_a_coarse_distribution_of_losses_stays_pessimistic(monkeypatch, lattice, groups, mus):
-    monkeypatch.setattr(guarantee_module, "LATTICE", lattice)
-    monkeypatch.setattr(guarantee_module, "GROUPS", groups)
+def test_a_coarse_distribution_of_losses_stays_pessimistic(monkeypatch, size, mus):
+    cells, nodes = size
+    new = {"CELLS": cells, "SIZE": 3 * cells + 1, "NODES": nodes, "FEW": 3 * cells // nodes}
+    for name, value in new.items():
+        monkeypatch.setattr(composition_module, name, value)
+    for cached in (composition_module._beyond, composition_module._curve_at_nodes):
+        monkeypatch.setattr(composition_module, cached.__name__, cached.__wrapped__)
     pairs = [(0.31, 0.0), (0.12, 1e-9), (0.53, 0.0), (0.2, 0.0)]
     for epsilon in (0.05, 0.4, 0.9):
         truth = mixture_delta(pairs, mus[0] if mus else 0, epsilon)
-        assert truth * mp.mpf("1.0001") <= compose(entries_of(pairs, mus), ApproxDP(epsilon, 0.5)).delta
+        mixture = composition_module.nothing_spent(ApproxDP(epsilon, 0.5))
+        for entry in entries_of(pairs, mus):
+            mixture = mixture.plus(entry)
+        for few in (0, 10**6):
+            total = mixture.failure + mixture._lattice_delta(few) * (1 - mixture.failure)
+            assert mp.mpf(total.numerator) / total.denominator >= truth
 
 
-@pytest.mark.parametrize(("epsilon", "count", "at"), [(0.05, 100, 2.5), (0.1, 40, 3.9), (0.01, 200, 1.4)])
-def test_equal_pure_steps_are_exact_far_into_the_tail(epsilon, count, at):
+EQUAL_STEPS = [(0.05, 100, 2.5, 1e-7), (0.1, 40, 2.0, 1e-7), (0.01, 200, 1.0, 1e-7), (0.01, 200, 1.4, 0.35)]
+
+
+@pytest.mark.parametrize(("epsilon", "count", "at", "slack"), EQUAL_STEPS)
+def test_equal_pure_steps_are_exact_on_the_lattice_far_into_the_tail(epsilon, count, at, slack):
     p, q = response(epsilon)
     masses = [mp.binomial(count, k) * p**k * q ** (count - k) for k in range(count + 1)]
-    losses = [(2 * k - count) * mp.mpf(epsilon) for k in range(count + 1)]
-    truth = sum(mass * -mp.expm1(at - loss) for mass, loss in zip(masses, losses, strict=True) if loss > at)
-    assert_just_above(compose([PureDP(epsilon)] * count, ApproxDP(at, 0.5)).delta, truth, slack=1e-12)
+    losses = [(2 * k - count) * typed(epsilon) for k in range(count + 1)]
+    truth = sum(mass * -mp.expm1(typed(at) - loss) for mass, loss in zip(masses, losses, strict=True) if loss > at)
+    assert_just_above(compose([PureDP(epsilon)] * count, ApproxDP(at, 0.5)).delta, truth, slack)
 
 
 def test_many_different_steps_stay_tight():
@@ -565,7 +658,8 @@ def test_steps_that_just_fit_an_approximate_budget():
     assert compose([budget], budget) == budget
     assert compose([ApproxDP(0.5, 5e-7)] * 2, budget) <= budget
     assert compose([PureDP(0.5)] * 2, budget).delta < 1e-300
-    assert compose([PureDP(0.1)] * 10, budget).delta < 1e-15  # their sum is above 1 by half a unit in the last place
+    assert compose([PureDP(0.1)] * 10, budget).delta < 1e-300
+    assert compose([ApproxDP(0.1, 1e-7)] * 10, budget) <= budget
     assert not compose([ApproxDP(0.5, 5.1e-7)] * 2, budget) <= budget
 
 
@@ -584,10 +678,11 @@ def test_renyi_entries_beside_approximate_ones(rho, pairs):
 
 def test_renyi_entries_take_in_what_has_a_renyi_curve():
     entries = [ZCDP(0.1), GDP(0.3), PureDP(0.2)]
-    joint = compose(entries, ZCDP(1.0))
-    assert compose(entries, ApproxDP(1.0, 0.5)) == joint.to_approx(epsilon=1.0)
+    joint = compose([ZCDP(0.1), GDP(0.3), ZCDP(0.02)], ZCDP(1.0))  # epsilon²/2 for the pure step
+    assert compose(entries, ApproxDP(1.0, 0.5)) <= joint.to_approx(epsilon=1.0)
     entries.append(RDP(5.0, 0.1))
-    assert compose(entries, ApproxDP(1.0, 0.5)) == compose(entries, RDP(5.0, 1.0)).to_approx(epsilon=1.0)
+    at_five = compose([joint, RDP(5.0, 0.1)], RDP(5.0, 1.0)).to_approx(epsilon=1.0)
+    assert compose(entries, ApproxDP(1.0, 0.5)) <= at_five
 
 
 def test_a_total_that_promises_nothing_is_refused():

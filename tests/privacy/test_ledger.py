@@ -1,6 +1,7 @@
 """The ledger: never overspent by rounding, threads, processes or kill -9, and never reset quietly."""
 
 import copy
+import hashlib
 import json
 import math
 import os
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 
 from riemdp.errors import BudgetExceeded, InputError, MechanismError
 from riemdp.privacy import ledger as ledger_module
+from riemdp.privacy.composition import compose
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 
@@ -66,7 +68,7 @@ def edit(path, *statements):
 
 
 def exact_total(ledger):
-    return sum(Fraction(entry.guarantee.epsilon) for entry in ledger.history())
+    return sum(Fraction(repr(entry.guarantee.epsilon)) for entry in ledger.history())
 
 
 def assert_one_sentence(error):
@@ -248,21 +250,112 @@ def test_why_guarantees_must_not_be_adapted_under_an_approximate_budget(path):
     assert adapted > 1.25 * delta
 
 
+def test_an_approximate_budget_takes_first_what_it_takes_second(path):
+    """One entry is a mixture as well: (1.1, 0.1)-DP has delta = 0.17 at epsilon = 1."""
+    ledger = Ledger(path, ApproxDP(1.0, 0.5))
+    ledger.reserve(ApproxDP(1.1, 0.1))
+    assert 0.1 < ledger.spent.delta < 0.2
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), GDP(1.0), ZCDP(1.0), RDP(4.0, 1.0)], ids=repr)
+def test_a_kind_that_a_budget_cannot_count_is_named_in_words(path, budget):
+    with pytest.raises(MechanismError) as error:
+        Ledger(path, budget).reserve(ApproxDP(0.1, 1e-6))
+    assert_one_sentence(error)
+    text = str(error.value)
+    assert f"ApproxDP(epsilon=0.1, delta=1e-06) cannot be counted by a budget of {budget.notion}" in text
+    assert f"ask for {type(budget).__name__}(" in text
+    assert text.endswith("or keep an ApproxDP budget.")
+    assert "inf" not in text
+
+
+# Counting goes on where it stopped
+
+
+MANY = [
+    (PureDP(1e6), lambda k: PureDP(0.01 + k / 1e6)),
+    (ApproxDP(50.0, 1e-6), lambda k: PureDP(0.01 + k / 1e6)),
+    (ApproxDP(50.0, 1e-6), lambda k: [PureDP, GDP, ZCDP, lambda x: RDP(8.0, x), lambda x: ApproxDP(x, 1e-12)][k % 5](0.001 + k / 1e6)),
+]
+
+
+@pytest.mark.parametrize(("budget", "kind"), MANY)
+def test_a_reservation_costs_the_same_whatever_came_before(quick_folder, monkeypatch, budget, kind):
+    """Entries that are counted and rows that are checked in one reservation: not more with the number of entries."""
+    work = []
+    for name in ("Sum", "Mixture"):
+        kind_of_total = getattr(ledger_module, name)
+        plus = kind_of_total.plus
+        monkeypatch.setattr(kind_of_total, "plus", lambda self, entry, plus=plus: work.append(entry) or plus(self, entry))
+    digest = ledger_module._digest
+    monkeypatch.setattr(ledger_module, "_digest", lambda *args: work.append(args) or digest(*args))
+    ledger, costs = Ledger(quick_folder / "ledger.db", budget), []
+    for number in range(60):
+        work.clear()
+        ledger.confirm(ledger.reserve(kind(number)))
+        costs.append(len(work))
+    assert max(costs[2:]) == costs[2] <= 4
+
+
+def test_a_count_that_is_kept_is_that_of_the_file(quick_folder):
+    """Two ledgers that take turns at one path, as a file that is replaced: each time its own entries count."""
+    path, saved = quick_folder / "ledger.db", []
+    for size in (0.3, 0.5):
+        ledger = Ledger(path, PureDP(1.0))
+        ledger.reserve(PureDP(size))
+        saved.append(path.read_bytes())
+        path.unlink()
+    for whole, size in zip(saved * 2, (0.3, 0.5) * 2, strict=True):
+        path.write_bytes(whole)
+        assert Ledger(path).spent == PureDP(size)
+        assert ledger.spent == PureDP(size)
+
+
+def test_a_count_that_is_kept_takes_in_what_others_reserve(quick_folder):
+    path = quick_folder / "ledger.db"
+    ledger = Ledger(path, ApproxDP(1.0, 1e-6))
+    for _ in range(3):
+        ledger.reserve(PureDP(0.1))
+        command = f"from riemdp import *; Ledger({str(path)!r}).reserve(PureDP(0.15))"
+        subprocess.run([sys.executable, "-c", command], check=True)
+    ledger_module._COUNTS.clear()
+    assert ledger.spent == compose([PureDP(0.1), PureDP(0.15)] * 3, like=ledger.budget)
+
+
 # Rounding
 
 
-def test_ten_tenths_are_more_than_one(path):
-    """0.1 as a float exceeds 1/10, so the tenth would overspend by 5.6e-17; what remains is a bit less."""
+@pytest.mark.parametrize(
+    ("budget", "share", "count"),
+    [
+        (PureDP(1.0), PureDP(0.2), 5),
+        (PureDP(1.0), PureDP(0.1), 10),
+        (PureDP(1.0), PureDP(0.02), 50),
+        (GDP(1.0), GDP(0.1), 100),
+        (ZCDP(0.3), ZCDP(0.1), 3),
+        (RDP(3.0, 0.3), RDP(3.0, 0.1), 3),
+        (ApproxDP(1.0, 1e-6), ApproxDP(0.1, 1e-7), 10),
+    ],
+)
+def test_decimal_shares_fill_their_budget_and_not_one_more_fits(quick_folder, budget, share, count):
+    ledger = Ledger(quick_folder / "ledger.db", budget)
+    for _ in range(count):
+        ledger.reserve(share)
+    if not isinstance(budget, ApproxDP):  # whose deltas come to a little less than their sum
+        assert ledger.spent == budget
+        assert ledger.remaining is None
+    for more in (share, type(share)(**share.parameters | {list(share.parameters)[-1]: 1e-300})):
+        if not isinstance(more, ApproxDP) or more is share:
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(more)
+    assert len(ledger.history()) == count
+
+
+def test_what_remains_is_the_decimal_that_one_expects(path):
     ledger = Ledger(path, PureDP(1.0))
-    for _ in range(9):
+    for left in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
         ledger.reserve(PureDP(0.1))
-    with pytest.raises(BudgetExceeded):
-        ledger.reserve(PureDP(0.1))
-    assert Fraction(1) - exact_total(ledger) < Fraction(0.1)
-    assert ledger.remaining == PureDP(0.09999999999999995)
-    ledger.reserve(ledger.remaining)
-    assert Fraction(1) - Fraction(2) ** -52 <= exact_total(ledger) <= 1
-    assert ledger.remaining is None or Fraction(ledger.remaining.epsilon) <= 1 - exact_total(ledger)
+        assert ledger.remaining == PureDP(left)
 
 
 def test_a_budget_can_be_spent_to_the_last_bit(path):
@@ -298,12 +391,12 @@ def test_what_remains_fits_and_a_little_more_does_not(kind, size, shares):
         left = ledger.remaining
         power = 2 if kind is GDP else 1
         strength = list(ledger.budget.parameters)[-1]
-        spent = [Fraction(getattr(entry.guarantee, strength)) ** power for entry in ledger.history()]
-        free = Fraction(size) ** power - sum(spent)
+        spent = [Fraction(repr(getattr(entry.guarantee, strength))) ** power for entry in ledger.history()]
+        free = Fraction(repr(size)) ** power - sum(spent)
         assert free >= 0
         amount = getattr(left, strength) if left else 0.0
-        more = amount * (1 + 2.0**-51) + size * 2.0**-60
-        assert Fraction(amount) ** power <= free < Fraction(more) ** power
+        more = math.nextafter(amount, math.inf)
+        assert Fraction(repr(amount)) ** power <= free < Fraction(repr(more)) ** power
         with pytest.raises(BudgetExceeded):
             ledger.reserve(kind(more))
         if left:
@@ -440,7 +533,7 @@ def test_children_forked_while_threads_reserve(quick_folder):
 
 
 def test_commits_are_durable_before_reserve_returns(path):
-    with Ledger(path, GDP(1.0))._transaction("BEGIN IMMEDIATE") as (db, _):
+    with Ledger(path, GDP(1.0))._transaction("BEGIN IMMEDIATE") as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -537,7 +630,7 @@ CHANGES = {
     "a larger budget": lambda whole: whole.replace(b'"epsilon": 1.0', b'"epsilon": 9.0'),
     "a smaller entry": lambda whole: whole.replace(b'"epsilon": 0.1', b'"epsilon": 0.0', 1),
     "another description": lambda whole: whole.replace(b"release 1", b"release 7"),
-    "another format": lambda whole: whole.replace(b"format 1", b"format 2"),
+    "another format": lambda whole: whole.replace(b"format 2", b"format 3"),
 }
 
 
@@ -665,6 +758,19 @@ def test_a_ledger_that_may_only_be_read(tmp_path):
     assert result["same"]
 
 
+def test_what_may_only_be_read_or_is_damaged_is_never_answered_with_another_ledger(tmp_path, path):
+    answers = [*run_worker("without_rights", tmp_path)["errors"].values()] if hasattr(os, "seteuid") else []
+    for change in CHANGES.values():
+        path.unlink(missing_ok=True)
+        path.write_bytes(change(whole_ledger(path)))
+        with pytest.raises(InputError) as error:
+            Ledger(path)
+        answers.append(str(error.value))
+    assert not any("give another" in answer for answer in answers)
+    assert any("make it and its folder writable" in answer for answer in answers)
+    assert any("restore the newest copy and count whatever that lacks as spent" in answer for answer in answers)
+
+
 def test_no_room_means_no_ledger(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -673,3 +779,160 @@ def test_no_room_means_no_ledger(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="No space left"):
         Ledger(tmp_path / "ledger.db", GDP(1.0))
     assert os.listdir(tmp_path) == []
+
+
+# Made, or there already
+
+
+def test_a_ledger_says_whether_it_is_new(path):
+    assert Ledger(path, GDP(1.0)).created
+    assert not Ledger(path, GDP(1.0)).created
+
+
+def test_a_ledger_that_must_exist_is_not_made(path):
+    with pytest.raises(InputError, match="does not exist") as error:
+        Ledger(path, GDP(1.0), must_exist=True)
+    assert_one_sentence(error)
+    assert os.listdir(path.parent) == []
+    Ledger(path, GDP(1.0))
+    assert not Ledger(path, GDP(1.0), must_exist=True).created
+
+
+# Formats
+
+
+def old_ledger(path, budget, *guarantees):
+    """As version 0.1.0 wrote it: format 1, numbers that are binary floats."""
+    rows = [(budget, "", "budget"), *((guarantee, "a release", "released") for guarantee in guarantees)]
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        digest = ""
+        db.execute(FORMAT_1[0])
+        for number, (guarantee, description, status) in enumerate(rows):
+            row = (number, "2025-01-01T00:00:00+00:00", json.dumps(guarantee.to_dict()), description, status, "0.1.0")
+            digest = hashlib.sha256(repr((digest, *row[:4], row[5])).encode()).hexdigest()
+            db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest))
+        for statement in FORMAT_1[1:]:
+            db.execute(statement)
+
+
+NEVER = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"
+FORMAT_1 = [
+    "CREATE TABLE entry (/* riemdp ledger, format 1 */ id INTEGER PRIMARY KEY, time_utc TEXT NOT NULL,"
+    " guarantee TEXT NOT NULL, description TEXT NOT NULL, status TEXT NOT NULL, version TEXT NOT NULL,"
+    " digest TEXT NOT NULL, CHECK (status IN ('budget', 'reserved', 'released')))",
+    f"CREATE TRIGGER no_delete BEFORE DELETE ON entry {NEVER}",
+    "CREATE TRIGGER only_append BEFORE INSERT ON entry WHEN (NEW.id, NEW.status) IS NOT"
+    f" (SELECT count(*), iif(count(*), 'reserved', 'budget') FROM entry) {NEVER}",
+    "CREATE TRIGGER only_release BEFORE UPDATE ON entry WHEN (OLD.status, NEW.status, NEW.id, NEW.time_utc,"
+    " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
+    f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {NEVER}",
+]
+
+
+def test_a_ledger_of_the_first_format_goes_on_and_its_entries_stay_binary(path):
+    """A release calibrated to the float 0.1, which is more than a tenth, counts as more than a tenth."""
+    old_ledger(path, PureDP(0.3), PureDP(0.1))
+    ledger = Ledger(path, PureDP(0.3))
+    assert [entry.guarantee for entry in ledger.history()] == [PureDP(0.1)]
+    assert Fraction(0.1) <= Fraction(repr(ledger.spent.epsilon)) < Fraction(repr(math.nextafter(0.1, 1) + 2e-17))
+    ledger.reserve(PureDP(0.1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(PureDP(0.1))
+    ledger.reserve(ledger.remaining)
+    assert Ledger(path).spent == PureDP(0.3)
+
+
+def test_an_old_entry_of_a_rényi_order_is_counted_at_an_order_that_it_has(path):
+    old_ledger(path, RDP(1.5, 1.0), RDP(1.9, 0.125))
+    assert Ledger(path).spent == RDP(1.5, 0.125)
+    low = math.nextafter(1.3, 2.0)  # the decimal of one of these is above its float
+    for alpha in (1.3, low):
+        counted = ledger_module._covering(json.dumps(RDP(alpha, 0.1).to_dict()))
+        assert Fraction(repr(counted.alpha)) <= Fraction(alpha)
+        assert Fraction(repr(counted.epsilon)) >= Fraction(0.1)
+
+
+def test_the_file_says_its_format_and_entries_theirs(path):
+    Ledger(path, PureDP(1.0)).reserve(PureDP(0.1))
+    with closing(sqlite3.connect(path)) as db:
+        (schema,) = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchone()
+        texts = [text for (text,) in db.execute("SELECT guarantee FROM entry")]
+    assert "riemdp ledger, format 2" in schema
+    assert [json.loads(text)["format"] for text in texts] == [2, 2]
+
+
+def test_a_newer_file_or_entry_gets_a_sentence(path):
+    whole = whole_ledger(path)
+    path.write_bytes(whole.replace(b"format 2", b"format 3"))
+    with pytest.raises(InputError, match="written by a newer riemdp; upgrade") as error:
+        Ledger(path)
+    assert_one_sentence(error)
+    path.write_bytes(whole)
+    ledger = Ledger(path)
+    with ledger._transaction("BEGIN IMMEDIATE") as db:
+        ledger_module._append(db, GDP(0.1), "", "reserved")
+    with pytest.raises(MechanismError):  # of the right format, but of a kind that this budget cannot count
+        ledger.spent  # noqa: B018
+    path.write_bytes(whole)
+    with ledger._transaction("BEGIN IMMEDIATE") as db:
+        newer = ledger_module.json.dumps
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ledger_module.json, "dumps", lambda data: newer(data | {"format": 3, "unit": "person"}))
+            ledger_module._append(db, PureDP(0.1), "", "reserved")
+    with pytest.raises(InputError, match="newer riemdp") as error:
+        Ledger(path)
+    assert_one_sentence(error)
+
+
+# Anchors
+
+
+def test_an_anchor_keeps_every_digest_and_the_last_one_counts(path, tmp_path):
+    anchor = tmp_path / "anchor.txt"
+    ledger = Ledger(path, PureDP(1.0), anchor=anchor)
+    states = [path.read_bytes()]
+    for _ in range(3):
+        ledger.confirm(ledger.reserve(PureDP(0.1)))
+        states.append(path.read_bytes())
+    lines = anchor.read_text().splitlines()
+    assert [int(line.split()[0]) for line in lines] == [0, 1, 2, 3]
+    assert lines[-1] == ledger.digest
+    for state in states[:-1]:
+        path.write_bytes(state)
+        for attempt in (lambda: Ledger(path, anchor=anchor), lambda: ledger.reserve(PureDP(0.1)), lambda: ledger.spent):
+            with pytest.raises(InputError, match="lacks entry 3 of its anchor") as error:
+                attempt()
+            assert_one_sentence(error)
+        assert path.read_bytes() == state
+        Ledger(path)  # without the anchor nothing shows
+    path.write_bytes(states[-1])
+    anchor.write_text("\n".join(reversed(lines)) + "\n")  # processes add theirs in any order
+    assert Ledger(path, anchor=anchor).remaining == PureDP(0.7)
+
+
+def test_an_anchor_of_another_ledger_is_refused(path, tmp_path):
+    Ledger(path, PureDP(1.0), anchor=tmp_path / "anchor.txt").reserve(PureDP(0.1))
+    other = Ledger(tmp_path / "other.db", PureDP(1.0))
+    other.reserve(PureDP(0.2))
+    with pytest.raises(InputError, match="an older or another file"):
+        Ledger(other.path, anchor=tmp_path / "anchor.txt")
+
+
+def test_an_anchor_may_begin_late(path, tmp_path):
+    Ledger(path, PureDP(1.0)).reserve(PureDP(0.1))
+    ledger = Ledger(path, anchor=tmp_path / "anchor.txt")
+    assert (tmp_path / "anchor.txt").read_text() == f"{ledger.digest}\n"
+    assert copy.deepcopy(ledger).anchor == pickle.loads(pickle.dumps(ledger)).anchor == ledger.anchor
+
+
+@pytest.mark.parametrize("name", ["ledger.db", "missing/anchor", "notes.txt", ".", "a\0b", 3])
+def test_files_that_cannot_be_an_anchor(path, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Ledger(path, PureDP(1.0))
+    (tmp_path / "notes.txt").write_text("1 apple\n")
+    before = path.read_bytes()
+    with pytest.raises(InputError) as error:
+        Ledger(path, anchor=name)
+    assert_one_sentence(error)
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["ledger.db", "notes.txt"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riemdp.cli.options import JsonOption, WaitOption
+from riemdp.cli.options import AnchorOption, JsonOption, WaitOption
 from riemdp.cli.output import facts, show, table
-from riemdp.errors import InputError
+from riemdp.errors import InputError, printable
 
 if TYPE_CHECKING:
     from riemdp.privacy.guarantee import Guarantee
@@ -28,25 +28,31 @@ def _group() -> None:
 
 @ledger.command("show")
 def show_ledger(
-    file: Annotated[Path, typer.Argument(help="The ledger.")], wait: WaitOption = 30.0, as_json: JsonOption = False
+    file: Annotated[Path, typer.Argument(help="The ledger.")],
+    anchor: AnchorOption = None,
+    wait: WaitOption = 30.0,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the budget, what is spent and left of it, and every reservation.
 
     \b
     riemdp ledger show ledger.db
+    riemdp ledger show ledger.db --anchor /elsewhere/ledger.anchor
+
+    The digest stands for the whole file: noted elsewhere, it shows whether an older copy was put back.
     """
     from riemdp.privacy.ledger import Ledger
 
     if not os.path.lexists(file):
         raise InputError(f"the ledger {file} does not exist: pass a file that --ledger made.")
-    book = Ledger(file, timeout=wait)
+    book = Ledger(file, timeout=wait, anchor=anchor)
     history = book.history()
     if as_json:
         typer.echo(json.dumps(_as_data(book, history)))
         return
     names = ["id", "time (UTC)", "status", "guarantee", "what"]
     entries = [table(names, map(_cells, history), numbers=["id"])] if history else []
-    show(facts({"ledger": str(file), **balance(book)}), *entries)
+    show(facts({"ledger": printable(file), **balance(book), "digest": book.digest}), *entries)
 
 
 def balance(book: Ledger) -> dict[str, str]:
@@ -65,13 +71,17 @@ def short(guarantee: Guarantee, rounding: str = ROUND_HALF_EVEN) -> str:
 
 def _cells(entry: Entry) -> list[str]:
     when = entry.time_utc.removesuffix("+00:00").replace("T", " ")
-    return [str(entry.id), when, entry.status, short(entry.guarantee), entry.description]
+    return [str(entry.id), printable(when), entry.status, short(entry.guarantee), printable(entry.description)]
 
 
 def _as_data(book: Ledger, history: list[Entry]) -> dict[str, Any]:
+    from riemdp.privacy.ledger import FORMAT
+
     totals = {"budget": book.budget, "spent": book.spent, "remaining": book.remaining}
     return {
         "riemdp": "ledger",
+        "format": FORMAT,
         **{name: total.to_dict() if total else None for name, total in totals.items()},
+        "digest": book.digest,
         "history": [vars(entry) | {"guarantee": entry.guarantee.to_dict()} for entry in history],
     }

@@ -180,6 +180,20 @@ BudgetOption = Annotated[float | None, typer.Option(help="Of a new ledger.", ric
 WaitOption = Annotated[
     float, typer.Option("--wait", help="Seconds to wait for a ledger that others use.", rich_help_panel=BUDGET)
 ]
+LedgerOption = Annotated[
+    Path | None, typer.Option("--ledger", help="File that keeps the budget.", rich_help_panel=BUDGET)
+]
+ExistingOption = Annotated[
+    bool, typer.Option("--existing-ledger", help="Make no new ledger: one must be there.", rich_help_panel=BUDGET)
+]
+AnchorOption = Annotated[
+    Path | None,
+    typer.Option("--anchor", help="File elsewhere: shows if an old ledger is put back.", rich_help_panel=BUDGET),
+]
+NoteOption = Annotated[
+    str | None,
+    typer.Option("--note", help="What the ledger says of DATA, if not its name.", rich_help_panel=BUDGET),
+]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", help="Processes to start on this machine.", min=1, rich_help_panel=WORK)
 ]

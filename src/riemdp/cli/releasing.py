@@ -22,7 +22,7 @@ from riemdp.cli.app import BAD_INPUT, complain
 from riemdp.cli.bookkeeping import balance, short
 from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, pass_bars, show, title
 from riemdp.cli.workers import Workers
-from riemdp.errors import BudgetExceeded, InputError, RiemdpError
+from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
 
 if TYPE_CHECKING:
     from riemdp.manifolds.base import Array
@@ -52,7 +52,10 @@ def mean(
     calibration: o.CalibrationOption = "analytic",
     footpoint: o.FootpointOption = None,
     adapt: o.AdaptOption = False,
-    ledger: Annotated[Path | None, typer.Option(help="File that keeps the budget.", rich_help_panel=o.BUDGET)] = None,
+    ledger: o.LedgerOption = None,
+    existing_ledger: o.ExistingOption = False,
+    anchor: o.AnchorOption = None,
+    note: o.NoteOption = None,
     budget_epsilon: o.BudgetOption = None,
     budget_delta: o.BudgetOption = None,
     budget_mu: o.BudgetOption = None,
@@ -80,6 +83,7 @@ def mean(
     riemdp mean X.npy --space spd-log-euclidean --eigenvalues 1e-6 3 --epsilon 1 --delta 1e-6 --report mean.html
     riemdp mean shapes.npz:leaves --space kendall --center template.npy --radius 0.3 --mu 0.5
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
+    riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
     from riemdp.data import open_records
@@ -89,7 +93,7 @@ def mean(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
     outputs = Outputs(out, report, plot)
-    outputs.check(data, ledger, center, footpoint)
+    outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
     crew, stored = Workers(workers, scheduler), open_records(data)
@@ -103,10 +107,11 @@ def mean(
         calibration,
         None if footpoint is None else o.load_point(footpoint, where, "--footpoint"),
         adapt,
+        printable(Path(data).name if note is None else note),
     )
     order.rehearse()
     with crew.at_work():
-        book = _open_ledger(ledger, budget, guarantee, wait)
+        book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
         _finish(order.release(book), book, outputs, as_json=as_json, quiet=quiet)
 
 
@@ -136,6 +141,7 @@ class Order:
     calibration: str
     footpoint: Array | None
     adapt: bool
+    note: str
 
     def rehearse(self) -> None:
         """Raise whatever the release would raise, from public things alone."""
@@ -157,7 +163,9 @@ class Order:
 
         try:
             with pass_bars("reading") as progress, reporting(progress):
-                return private_mean(self.points, self.ball, self.guarantee, **self._asked, ledger=ledger)
+                return private_mean(
+                    self.points, self.ball, self.guarantee, **self._asked, ledger=ledger, note=self.note
+                )
         except BudgetExceeded:
             assert ledger is not None
             left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
@@ -168,26 +176,38 @@ def _refusal(guarantee: Guarantee, place: str) -> str:
     return f"{short(guarantee)} does not fit into {place}: nothing was released or spent; ask for less."
 
 
-def _open_ledger(path: Path | None, budget: Guarantee | None, guarantee: Guarantee, wait: float) -> Ledger | None:
-    """The ledger; a new one only if the guarantee fits into it."""
+def _open_ledger(
+    path: Path | None,
+    budget: Guarantee | None,
+    guarantee: Guarantee,
+    *,
+    wait: float,
+    anchor: Path | None,
+    must_exist: bool,
+) -> Ledger | None:
+    """The ledger; a new one only if the guarantee fits into it, and not in silence."""
     from riemdp.privacy.ledger import Ledger
 
-    if path is None and budget is not None:
-        raise InputError("a budget needs a file to be kept in: pass --ledger FILE.")
     if path is None:
+        if budget is not None or anchor is not None or must_exist:
+            raise InputError("a budget, an anchor and --existing-ledger belong to a ledger: pass --ledger FILE.")
         return None
+    if must_exist and not os.path.lexists(path):
+        raise InputError(f"the ledger {path} does not exist: pass its right name, or leave out --existing-ledger.")
     if budget is not None and not os.path.lexists(path):
         _require_room(guarantee, budget)
-    return Ledger(path, budget, timeout=wait)
+    book = Ledger(path, budget, timeout=wait, anchor=anchor, must_exist=must_exist)
+    if book.created:
+        complain(f"new ledger {path}, nothing before this is counted.")
+    return book
 
 
 def _require_room(guarantee: Guarantee, budget: Guarantee) -> None:
     """Refuse, before a ledger is made, what its first reservation would refuse."""
-    from riemdp.privacy.guarantee import ApproxDP, compose
+    from riemdp.privacy.composition import nothing_spent
+    from riemdp.privacy.ledger import has_room
 
-    if not isinstance(budget, ApproxDP):  # which has a place for every type
-        compose([guarantee], like=budget)
-    if not guarantee <= budget:
+    if not has_room(nothing_spent(budget), guarantee):
         raise BudgetExceeded(_refusal(guarantee, f"the budget {short(budget)}"))
 
 

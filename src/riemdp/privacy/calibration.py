@@ -8,9 +8,10 @@ Proofs: docs/proofs/calibration.md.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
-from riemdp.arithmetic import largest_float, round_up
+from riemdp.arithmetic import decimal, largest_float, least_decimal, least_float, round_up
 from riemdp.errors import InputError, MechanismError
 from riemdp.privacy.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 
@@ -24,7 +25,7 @@ def gaussian_scale(guarantee: Guarantee, sensitivity: float, method: str = "anal
     if method not in ("analytic", "classical"):
         raise InputError(f"method = {method!r} is unknown: give 'analytic' or 'classical'.")
     _refuse_pure(guarantee)
-    scale = _ratio(sensitivity, _largest(GDP, guarantee))
+    scale = _scale(sensitivity, _largest(GDP, guarantee))
     return max(scale, _classical_scale(guarantee, sensitivity)) if method == "classical" else scale
 
 
@@ -33,18 +34,18 @@ def laplace_scale(guarantee: Guarantee, sensitivity: float) -> float:
 
     D/epsilon for PureDP; for the others D over the largest epsilon that the sound conversions allow.
     """
-    return _ratio(sensitivity, _largest(PureDP, guarantee))
+    return _scale(sensitivity, _largest(PureDP, guarantee))
 
 
 def gaussian_guarantee(scale: float, sensitivity: float, like: G) -> G:
     """What Gaussian noise of this scale is proved to give, of like's type, at like's alpha or epsilon."""
     _refuse_pure(like)
-    return GDP(_ratio(sensitivity, scale)).to_like(like)
+    return GDP(_strength(sensitivity, scale)).to_like(like)
 
 
 def laplace_guarantee(scale: float, sensitivity: float, like: G) -> G:
     """What isotropic Laplace noise of this scale is proved to give, as `gaussian_guarantee` does."""
-    return PureDP(_ratio(sensitivity, scale)).to_like(like)
+    return PureDP(_strength(sensitivity, scale)).to_like(like)
 
 
 def _refuse_pure(guarantee: Guarantee) -> None:
@@ -58,14 +59,23 @@ def _classical_scale(guarantee: Guarantee, sensitivity: float) -> float:
         raise MechanismError(f"method = 'classical' cannot give {guarantee!r}: use method = 'analytic'.")
     if guarantee.epsilon >= 1:
         raise InputError(f"epsilon = {guarantee.epsilon!r} is not below 1: use method = 'analytic'.")
-    numbers = sensitivity, guarantee.epsilon, guarantee.delta
+    numbers = sensitivity, decimal(guarantee.epsilon), decimal(guarantee.delta)
     return round_up(lambda top, e, delta: top * (2 * (1.25 / delta).log()).sqrt() / e, *numbers)
 
 
-def _ratio(sensitivity: float, scale: float) -> float:
-    """sensitivity/scale, rounded up; a scale is also the ratio of the sensitivity to a mu or an epsilon."""
+def _scale(sensitivity: float, strength: float) -> float:
+    """The least scale that is not below sensitivity/strength, where a strength means its decimal."""
+    top = checked("sensitivity", sensitivity)
+    return _within_floats(top, strength, least_float(Fraction(top) / decimal(strength)))
+
+
+def _strength(sensitivity: float, scale: float) -> float:
+    """The least strength whose decimal is not below sensitivity/scale."""
     top, bottom = checked("sensitivity", sensitivity), checked("scale", scale)
-    ratio = round_up(lambda top, bottom: top / bottom, top, bottom)
+    return _within_floats(top, bottom, least_decimal(Fraction(top) / Fraction(bottom)))
+
+
+def _within_floats(top: float, bottom: float, ratio: float) -> float:
     if ratio == math.inf:
         raise InputError(f"sensitivity = {top!r} over {bottom!r} exceeds every float: rescale the data.")
     return ratio

@@ -1,21 +1,20 @@
-"""Privacy guarantees: what each one promises, what follows from it, and what several spend together.
+"""Privacy guarantees: what each one promises, and what follows from it.
 
-Every derived number is an `arb` enclosure rounded to the float that claims less privacy, never more.
+A parameter means the shortest decimal that its float prints as: 0.2 is two tenths. Every derived number is exact or
+an `arb` enclosure, rounded to the float whose decimal claims less privacy, never more.
 Formulas, references and proofs: docs/proofs/guarantees.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-
-from riemdp.arithmetic import largest_float, round_up
+from riemdp.arithmetic import decimal, largest_float, least_decimal, nearest_float, round_up_decimal
 from riemdp.errors import InputError, MechanismError
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", bound="Guarantee")
 TINY = math.ulp(0.0)
-LATTICE, GROUPS = 2**15, 2**11  # a mixture's largest loss in lattice steps; the losses that are told apart
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,13 +107,13 @@ class Guarantee:
             return self.to_like(ApproxDP(epsilon, 0.5))
         goal, under = checked("delta", delta), math.nextafter(1.0, 0.0)
         failing = largest_float(lambda e: goal / max(self.least_strength(ApproxDP(e, goal)), TINY), under)
-        stated = ApproxDP(1.0, goal, assumptions=self.assumptions)
-        return _stated(self, stated, "epsilon", math.nextafter(failing, math.inf))
+        like = ApproxDP(1.0, goal, assumptions=self.assumptions)
+        return stated(self, like, "epsilon", math.nextafter(failing, math.inf))
 
     def to_like(self, like: G) -> G:
         """The strongest proved guarantee of like's type, at like's own epsilon (ApproxDP) or alpha (RDP)."""
         least = self.least_strength(like)
-        return _stated(self, replace(like, assumptions=self.assumptions), list(like.parameters)[-1], least)
+        return stated(self, replace(like, assumptions=self.assumptions), list(like.parameters)[-1], least)
 
     def least_strength(self, like: Guarantee) -> float:
         """The least strength of like's type, at like's alpha or epsilon, that provably follows from this.
@@ -127,26 +125,25 @@ class Guarantee:
             case (PureDP(x), PureDP()) | (GDP(x), GDP()) | (ZCDP(x), ZCDP()):
                 return x
             case PureDP(e), GDP():
-                return round_up(lambda e: (8 * (2 / (1 + e.exp())).erfcinv() ** 2).sqrt(), e)
+                return _least(lambda e: (8 * (2 / (1 + e.exp())).erfcinv() ** 2).sqrt(), e)
             case PureDP(e), ZCDP():
-                return round_up(lambda e: e * (e / 2).tanh(), e)
+                return _least(lambda e: e * (e / 2).tanh(), e)
             case PureDP(e), RDP(alpha):
-                return min(e, round_up(_response_divergence, e, alpha))
+                return min(e, _least(_response_divergence, e, alpha))
             case PureDP(e), ApproxDP(at):
-                return 0.0 if e <= at else round_up(lambda e, at: -(at - e).expm1() / (1 + (-e).exp()), e, at)
+                return 0.0 if e <= at else _least(response_curve, e, at)
             case GDP(mu), ZCDP() | RDP():
-                return round_up(lambda mu, alpha: alpha * mu**2 / 2, mu, like.parameters.get("alpha", 1.0))
+                return least_decimal(decimal(like.parameters.get("alpha", 1.0)) * decimal(mu) ** 2 / 2)
             case GDP(mu), ApproxDP(at):
-                return round_up(_gaussian_curve, mu, at)
+                return _least(gaussian_curve, mu, at)
             case ZCDP(rho), RDP(alpha):
-                return round_up(lambda rho, alpha: alpha * rho, rho, alpha)
+                return least_decimal(decimal(alpha) * decimal(rho))
             case ZCDP(rho), ApproxDP(at):
-                best = largest_float(lambda b: (2 * b + 1) * rho / (at + math.log1p(1 / b)), 1.0)
-                return min(1.0, round_up(lambda b, r, at: _renyi_curve(b, (1 + b) * r - at), best, rho, at))
+                return renyi_delta(decimal(rho), Fraction(0), math.inf, decimal(at))
             case RDP(order, e), RDP(alpha):
                 return e if alpha <= order else math.inf
             case RDP(alpha, e), ApproxDP(at):
-                return min(1.0, round_up(lambda alpha, e, at: _renyi_curve(alpha - 1, e - at), alpha, e, at))
+                return renyi_delta(Fraction(0), decimal(e), alpha, decimal(at))
             case ApproxDP(e, delta), ApproxDP(at):
                 return delta if e <= at else 1.0
             case Guarantee(), Guarantee():
@@ -196,74 +193,17 @@ class ApproxDP(Guarantee):
     delta: float
 
 
-def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
-    """The total of adaptive sequential composition as a guarantee of like's type; None if nothing was spent.
-
-    Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon,
-    exact for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter.
-    """
-    entries = sorted(guarantees, key=repr)
-    if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):
-        raise InputError(f"guarantees = {entries!r}, like = {like!r} are not all such: give e.g. GDP(1.0).")
-    if isinstance(like, ApproxDP) and len(entries) > 1:
-        total = _total_delta(entries, like.epsilon)
-    else:
-        parts, power = [entry.least_strength(like) for entry in entries], 2 if isinstance(like, GDP) else 1
-        total = round_up(lambda zero, *balls: sum((x**power for x in balls), zero).root(power), 0.0, *parts)
-    united = replace(like, assumptions=tuple({text for entry in entries for text in entry.assumptions}))
-    return _stated(entries, united, list(like.parameters)[-1], total) if entries else None
-
-
-def _total_delta(entries: list[Guarantee], epsilon: float) -> float:
-    """delta at epsilon: all with the weakest kind of curve become one step, which is joined with the rest."""
-    renyi = [entry for entry in entries if isinstance(entry, RDP | ZCDP)]
-    weakest = min(renyi, key=lambda entry: entry.parameters.get("alpha", math.inf), default=GDP(1.0))
-    curved = (PureDP, GDP, ZCDP, RDP) if renyi else (GDP,)
-    joint = compose([entry for entry in entries if isinstance(entry, curved)], weakest)
-    rest = [entry.parameters for entry in entries if not isinstance(entry, curved)]
-    pairs = [(values["epsilon"], values.get("delta", 0.0)) for values in rest]
-    if joint is None or (pairs and not renyi):
-        return _mixture_delta(pairs, joint.parameters["mu"] if joint else 0.0, epsilon)
-    if not pairs:
-        return joint.least_strength(ApproxDP(epsilon, 0.5))
-    shares = [ApproxDP(max(epsilon * k / 8, TINY), 0.5) for k in range(1, 8)]
-    steps = [(share.epsilon, joint.least_strength(share)) for share in shares]
-    return min(_mixture_delta([*pairs, step], 0.0, epsilon) for step in steps)
-
-
-def _mixture_delta(pairs: list[tuple[float, float]], mu: float, epsilon: float) -> float:
-    """delta at epsilon of (epsilon_i, delta_i)-DP steps and a mu-GDP step, by their dominating pairs.
-
-    A step loses infinity with probability delta_i, else +-epsilon_i as randomised response does; epsilon_i is
-    rounded up to a lattice. delta is the mean of the GDP step's delta at epsilon - (loss of all the others).
-    """
-    top = max(e for e, _ in pairs)
-    cells = max(1, math.ceil(LATTICE * (top / sum(e for e, _ in pairs))))
-    masses = np.ones(1)
-    for e, _ in pairs:
-        steps = math.ceil(Fraction(e) * cells / Fraction(top))
-        ends = (round_up(lambda t, j: 1 / (1 + (-t * j / cells).exp()), top, j) for j in (steps, -steps))
-        up, down = (min(1.0, probability) * masses for probability in ends)
-        masses = np.pad(up, (2 * steps, 0)) + np.pad(down, (0, 2 * steps))
-    atoms, middle = np.flatnonzero(masses), len(masses) // 2
-    groups = np.array_split(atoms, min(len(atoms), GROUPS))  # each is counted at its largest loss
-    losses = [(mu, epsilon, top, int(group[-1]) - middle) for group in groups]
-    deltas = [round_up(lambda m, e, t, j: _gaussian_curve(m, e - t * j / cells), *loss) for loss in losses]
-    finite = math.fsum(masses[group].sum() * delta for group, delta in zip(groups, deltas, strict=True))
-    # what floats may have lost: a relative part of each positive term, and masses that underflow
-    finite = finite * (1 + (2 * len(pairs) + len(groups[0]) + 8) * 2.0**-52) + 2.0**-1000
-    failures = [min(finite, 1.0), *(delta for _, delta in pairs)]
-    return round_up(lambda *failures: 1 - math.prod(1 - delta for delta in failures), *failures)
-
-
-def _gaussian_curve(mu: arb, epsilon: arb) -> arb:
+def gaussian_curve(mu: arb, epsilon: arb) -> arb:
     """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
-    if mu == 0:
-        return -epsilon.min(0).expm1()
     root = (0 * mu + 2).sqrt()
     most = ((epsilon / mu - mu / 2) / root).erfc()
     less = ((epsilon / mu + mu / 2) / root).erfc() * epsilon.exp()
     return (most - less if most - less < most else most) / 2  # the first term alone if the other overflows
+
+
+def response_curve(epsilon: arb, at: arb) -> arb:
+    """delta of randomised response at an epsilon below its own: (e^epsilon - e^at)/(1 + e^epsilon)."""
+    return -(at - epsilon).expm1() / (1 + (-epsilon).exp())
 
 
 def _response_divergence(epsilon: arb, alpha: arb) -> arb:
@@ -272,10 +212,26 @@ def _response_divergence(epsilon: arb, alpha: arb) -> arb:
     return excess.log1p() / (alpha - 1)
 
 
+def renyi_delta(rho: Fraction, constant: Fraction, order: float, epsilon: Fraction) -> float:
+    """The least delta at epsilon that follows from a Rényi divergence of at most rho alpha + constant, alpha <= order.
+
+    The bound is convex in beta = alpha - 1; a float search picks beta next to where its derivative vanishes.
+    """
+    slope, gap = nearest_float(rho), nearest_float(epsilon - constant)
+
+    def steepness(beta: float) -> float:
+        room = gap + math.log1p(1 / beta)
+        return (2 * beta + 1) * slope / room if room > 0 else math.inf
+
+    best = min(Fraction(largest_float(steepness, 1.0)), decimal(order) - 1 if order < math.inf else math.inf)
+    if best == 0:
+        return 1.0
+    numbers = Fraction(best), rho, epsilon - constant
+    return min(1.0, round_up_decimal(lambda b, rho, gap: _renyi_curve(b, (1 + b) * rho - gap), *numbers))
+
+
 def _renyi_curve(beta: arb, excess: arb) -> arb:
     """delta from a Rényi divergence epsilon + excess of order 1 + beta (Canonne, Kamath, Steinke 2020)."""
-    if excess > 0 and beta * excess.expm1() > 1:  # a lower order does better, and has a simpler form
-        return -(-excess).expm1()
     return (beta * (excess - (1 / beta).log1p()) - beta.log1p()).exp()
 
 
@@ -291,7 +247,12 @@ def checked(name: str, value: object) -> float:
     return number
 
 
-def _stated(source: object, goal: G, name: str, least: float) -> G:
+def _least(formula: Callable[..., arb], *parameters: float) -> float:
+    """The least parameter that is proved to be at least the formula of these parameters."""
+    return round_up_decimal(formula, *map(decimal, parameters))
+
+
+def stated(source: object, goal: G, name: str, least: float) -> G:
     """The goal with its parameter `name` at the least proved value, if that promises anything."""
     found: dict[str, Any] = {name: max(least, TINY)}
     if least < (limit := 1.0 if name == "delta" else math.inf):

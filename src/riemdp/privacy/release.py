@@ -168,16 +168,17 @@ def release(
     version: str,
     assumptions: tuple[str, ...] = (),
     ledger: Ledger | None = None,
+    note: str = "",
     stages: tuple[Stage, ...] = (),
 ) -> Release:
     """Draw once, after the ledger has durably reserved the guarantee.
 
     `value()` computes the private value, whose sensitivity the plan states; `draw(value)` draws one point by the
-    plan's mechanism at the plan's scale. Nothing is read before the reservation. `stages` are on record only: whoever
-    made them has reserved for all.
+    plan's mechanism at the plan's scale. Nothing is read before the reservation, which the ledger lists with the note.
+    `stages` are on record only: whoever made them has reserved for all.
     """
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
-    with reserved(guarantee, f"{statistic} of {n} records, {plan.mechanism}", ledger):
+    with reserved(guarantee, described(f"{statistic} of {n} records, {plan.mechanism}", note), ledger):
         [point], grid = draw(value())
         return Release(
             value=ball.space._write(point, ball.center),
@@ -195,6 +196,13 @@ def release(
             version=version,
             stages=stages,
         )
+
+
+def described(what: str, note: str) -> str:
+    """A ledger's description of a release, with the caller's note about which data it is of."""
+    if not isinstance(note, str):
+        raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
+    return f"{what}: {note}" if note else what
 
 
 @contextmanager

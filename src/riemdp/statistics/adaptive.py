@@ -21,7 +21,8 @@ from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP, compose
+from riemdp.privacy.composition import Sum
+from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Plan, Stage, carry
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
 
@@ -94,18 +95,21 @@ def divisible(guarantee: Guarantee) -> list[Guarantee]:
 def split(whole: Guarantee, weights: list[float]) -> list[Guarantee]:
     """Guarantees with these shares of the whole, in order, whose adaptive composition implies it.
 
-    Strengths are multiplied by the shares (mu by their roots), exactly what composition adds up. The last one is
-    rounded down until the total is within the whole.
+    Strengths are multiplied by the shares (mu by their roots), exactly what composition adds up. The last one gets
+    all that the others leave, rounded down.
     """
     *_, (name, strength) = whole.parameters.items()
     power = 0.5 if isinstance(whole, GDP) else 1.0
-    shares = [strength * weight**power for weight in weights]
-    while True:
-        parts = [replace(whole, **{name: share}) for share in shares]
-        total = compose(parts, like=whole)
-        if total is not None and total <= whole:
-            return list(parts)
-        shares[-1] = math.nextafter(shares[-1], 0.0)
+    parts = [_with_strength(whole, name, strength * weight**power) for weight in weights[:-1]]
+    spent = Sum(whole)
+    for part in parts:
+        spent = spent.plus(part)
+    return [*parts, _with_strength(whole, name, spent.left_of(strength))]
+
+
+def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
+    changed: dict[str, Any] = {name: strength}
+    return replace(whole, **changed)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, release, reserved
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release, reserved
 from riemdp.statistics.adaptive import Adaptation, Adaptive, Exact, Seeded, adaptation, prepare
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.gradient import GradientField
@@ -218,11 +218,13 @@ def private_mean(
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
+    note: str = "",
 ) -> Release:
     """A differentially private Fréchet mean of the records X (n, *point_shape) in a public ball.
 
     Values of records never raise: one outside the ball is moved onto it, an unusable one to its centre.
-    With a ledger the guarantee is reserved before any noise is drawn. `calibration="classical"` is the
+    With a ledger the guarantee is reserved before any noise is drawn, under a description that ends with the
+    `note`: say which data these are. `calibration="classical"` is the
     classical Gaussian; `footpoint` (public) is where wrapped mechanisms add their noise, by default the
     ball's centre; `statistic="tangent-mean"` releases the mean of the logs at the centre instead.
     `adapt=True` spends part of the guarantee on a private ball within the given one, as small as the records
@@ -235,7 +237,7 @@ def private_mean(
     query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
     adaptive = adaptive_for(query, ball, guarantee, adapt)
     if adaptive is not None:
-        return adapted_mean(records, adaptive, ledger)
+        return adapted_mean(records, adaptive, ledger, note)
     best = query.plan(ball, guarantee)
     return release(
         lambda: query.value(best, records),
@@ -247,16 +249,17 @@ def private_mean(
         version=__version__,
         assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
         ledger=ledger,
+        note=note,
     )
 
 
-def adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None) -> Release:
+def adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None, note: str = "") -> Release:
     """One reservation for all stages, then all of them."""
     query = adaptive.mean
     supposed = () if query.mechanism == "auto" else by_name(query.mechanism).assumptions
     whole = adaptive.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *supposed)
     text = f"{query.statistic} of {records.n} records, {query.mechanism}, {adaptive.rounds} rounds of adaptation"
-    with reserved(whole, text, ledger), one_blas_thread():
+    with reserved(whole, described(text, note), ledger), one_blas_thread():
         found, last = adaptive.finish(adaptive.find(records, Exact()))
         return release(
             lambda: found.query.value(last, found.records),

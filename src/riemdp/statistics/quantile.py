@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from riemdp.arithmetic import round_up
+from riemdp.arithmetic import decimal, least_float, round_up
 from riemdp.privacy.calibration import _largest
 from riemdp.privacy.guarantee import GDP, Guarantee, PureDP
 from riemdp.randomness import LazyUniform, decide
@@ -79,8 +79,8 @@ class RadiusLaw:
 def radius_strength(share: Guarantee) -> float:
     """The largest strength that is proved to give this guarantee, rounded down."""
     if isinstance(share, PureDP):
-        return share.epsilon
-    return -round_up(lambda mu: 2 * _log_odds(-mu / 2), min(_largest(GDP, share), LARGEST_MU))
+        return -least_float(-decimal(share.epsilon))
+    return -round_up(lambda mu: 2 * _log_odds(-mu / 2), decimal(min(_largest(GDP, share), LARGEST_MU)))
 
 
 def _log_odds(z: arb) -> arb:

@@ -247,6 +247,7 @@ def private_mean_of_sums(
     mechanism: str = "auto",
     calibration: str = "analytic",
     ledger: Ledger | None = None,
+    note: str = "",
 ) -> Release:
     """A private tangent mean of the records of all sites, from their sums; in a flat space, that is the Fréchet mean.
 
@@ -258,7 +259,7 @@ def private_mean_of_sums(
     ----------
     sums
         One of each site.
-    guarantee, mechanism, calibration, ledger
+    guarantee, mechanism, calibration, ledger, note
         As of `private_mean`; mechanisms that need the records themselves are refused.
 
     Returns
@@ -303,6 +304,7 @@ def private_mean_of_sums(
         version=__version__,
         assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
         ledger=ledger,
+        note=note,
     )
 
 
