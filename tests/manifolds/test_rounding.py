@@ -1,0 +1,99 @@
+"""What a model of the Fréchet function says of its own rounding errors, against 200-bit arithmetic.
+
+The places are generic and the clusters tight as well as wide: near a pole many roundings vanish, and in a wide
+cluster the bounds are too loose to be tested. Records are repeated up to 2^14 times, so that errors add up and the
+reference remains quick.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import riemdp as rd
+from manifolds.exact import distance, exact, length, lift, exact_mean
+from riemdp.manifolds.local_model import Part, merged
+
+U = 2.0**-53
+MANY = 2**14
+SPREADS = [1e-100, 1e-12, 2e-8, 1e-5, 1e-2, 0.4, 0.99]  # in units of the widest ball
+SPACES = [
+    rd.Sphere(1),
+    rd.Sphere(2),
+    rd.Sphere(2, curvature=1e-6),
+    rd.Sphere(3, curvature=9.0),
+    rd.Sphere(20),
+    rd.KendallShapes(3),
+    rd.KendallShapes(4),
+    rd.KendallShapes(25),
+    rd.Hyperbolic(2),
+    rd.Hyperbolic(4, curvature=-4.0),
+    rd.SPDAffine(2),
+    rd.SPDAffine(3),
+]
+every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
+
+
+def widest(space):
+    """Nearly the largest ball in which means are unique, or one of radius 3."""
+    return min(0.9 * space.uniqueness_radius, 3.0)
+
+
+def places(space, spread, rng, distinct):
+    """A generic point x, and distinct records in a ball around it: x need not be their mean."""
+    origin = space._read(space.origin, "origin")
+    x = space._exp(direction(space, rng) * 0.4 * widest(space), origin)
+    coords = np.array([direction(space, rng) * spread * rng.uniform(0.5, 1) for _ in range(distinct)])
+    return x, space._exp(coords, x)
+
+
+def direction(space, rng):
+    c = rng.standard_normal(space.dim)
+    return c / np.linalg.norm(c)
+
+
+def gradient_error(space, distinct, counts, x, descent):
+    """Distance of a computed mean of logs from the exact one, in the frame that the exact x has."""
+    reference = exact(space)
+    point = reference.read(x)
+    total = sum(int(m) * reference.log(reference.read(q), point) for q, m in zip(distinct, counts, strict=True))
+    return length(reference.coordinates(total / int(sum(counts)), point) - lift(descent))
+
+
+@every_space
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("n", [1, 1000, MANY])
+def test_the_mean_of_logs_is_as_accurate_as_its_model_says(space, spread, n):
+    rng = np.random.default_rng(n)
+    for distinct in (1, min(n, 3)):
+        x, points = places(space, spread * widest(space), rng, distinct)
+        counts = np.bincount(np.arange(n) % distinct)
+        records = points[np.arange(n) % distinct]
+        model = space._local_model(records, x)
+        assert gradient_error(space, points, counts, x, model.descent) <= model.rounding
+
+
+@every_space
+@pytest.mark.parametrize("spread", [1e-12, 2e-8, 1e-2, 0.9])
+def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, spread):
+    """Around the origin, where releases happen, with three blocks of 2^14 records."""
+    radius, rng = spread * widest(space), np.random.default_rng(3)
+    origin = space._read(space.origin, "origin")
+    x = space._exp(direction(space, rng) * radius, origin)
+    points = space._exp(np.array([direction(space, rng) * radius for _ in range(3)]), origin)
+    part = Part.of(points[np.arange(MANY) % 3], space, x)
+    model = merged([part] * 3, space.curvature_bounds[1], np.asarray)
+    counts = np.bincount(np.arange(MANY) % 3)
+    assert gradient_error(space, points, counts, x, model.descent) <= model.rounding
+    assert model.rounding <= space._rounding_limit(radius, MANY)
+
+
+def test_tight_clusters_are_measured_in_a_few_units_of_roundoff():
+    """The bounds are of use: 2^14 records cost no more than one."""
+    for space in (rd.Sphere(2), rd.KendallShapes(3)):
+        x, points = places(space, 1e-8, np.random.default_rng(0), 1)
+        assert space._local_model(points[np.zeros(MANY, dtype=int)], x).rounding <= 10 * U
+        assert space._rounding_limit(1e-8, MANY) <= 10 * U
