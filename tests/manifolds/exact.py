@@ -239,19 +239,21 @@ def distance(space: Space, a: np.ndarray, b: np.ndarray) -> mp.mpf:
     return reference.norm(reference.log(b, a), a)
 
 
-def exact_mean(space: Space, x: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The critical point of F next to `start` (floats), by Newton's method to 33 digits.
+def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int] | None = None) -> np.ndarray:
+    """The critical point of F next to `start` (floats), by Newton's method to 33 digits; each record counts so often.
 
     The derivative of the gradient is taken by differences of 1e-25 along a basis at the current point.
     """
     reference = exact(space)
-    records = [reference.read(record) for record in x]
+    records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
     basis = [_ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
     if isinstance(space, SPDLogEuclidean):
-        return of_symmetric(mp.exp, sum(of_symmetric(mp.log, record) for record in records) / len(records))
+        logs = (m * of_symmetric(mp.log, record) for m, record in zip(weights, records, strict=True))
+        return of_symmetric(mp.exp, sum(logs) / sum(weights))
 
     def gradient(point):
-        total = sum(reference.log(record, point) for record in records) / len(records)
+        logs = (m * reference.log(record, point) for m, record in zip(weights, records, strict=True))
+        total = sum(logs) / sum(weights)
         return [mp.re(sum(mp.conj(a) * b for a, b in zip(e.reshape(-1), total.reshape(-1), strict=True))) for e in basis]
 
     def moved(point, c):

@@ -13,6 +13,7 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
 from riemdp.manifolds.local_model import (
+    FARTHEST_LIMIT,
     Angles,
     across_error,
     add_blocks,
@@ -245,7 +246,7 @@ class KendallShapes(Space):
         return stretch * rounding(8 + (20 * self.k + 112) * farthest, 2 * math.sin(farthest / 2), n)
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        farthest = min(2 * radius + 2 * math.sqrt(self._cosine_error), math.pi / 2)
+        farthest = min(2 * radius + 2 * math.sqrt(self._cosine_error), FARTHEST_LIMIT / 2)
         return self._rounding(stretch_at(2 * farthest), farthest, n)
 
     def _step_limit(self, radius: float) -> float:  # noqa: ARG002

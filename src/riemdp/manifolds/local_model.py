@@ -22,6 +22,8 @@ LONGEST_REACH = 1e-4
 NEARLY_ANTIPODAL = 1e-12 - 1
 # More than a few roundings of one number make; and more than those of the slope of t cot t, which cancels near 0.
 ROUNDED, ROUNDED_SLOPE = 2.0**-45, 2.0**-20
+# Public limits are for angles up to this one: two points of a ball in which releases are made are no farther apart.
+FARTHEST_LIMIT = 0.95 * math.pi
 MANY = 2**13
 
 

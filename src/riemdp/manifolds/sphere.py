@@ -15,6 +15,7 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
 from riemdp.manifolds.local_model import (
+    FARTHEST_LIMIT,
     Angles,
     across_error,
     add_blocks,
@@ -231,7 +232,7 @@ class Sphere(Space):
         return self.radius * stretch * rounding(error, 2 * math.sin(farthest / 2), n)
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        farthest = min(2 * radius / self.radius + 2 * math.sqrt(self._cosine_error), math.pi)
+        farthest = min(2 * radius / self.radius + 2 * math.sqrt(self._cosine_error), FARTHEST_LIMIT)
         return self._rounding(stretch_at(farthest), farthest, n)
 
     def _step_limit(self, radius: float) -> float:  # noqa: ARG002
