@@ -31,8 +31,10 @@ from riemdp.statistics.sensitivity import (
 LARGEST_SOLVER_SHARE = 0.05
 # Up to this share of the largest radius for which means are unique, every mean can be computed (docs/proofs/bounded.md).
 LARGEST_BALL = 0.9
-# After so many times 1/rate steps that contract by this rate, from anywhere in the ball, only rounding errors are left;
-# SHARE_LEFT is what they are of the fixed point of error -> (1 - rate) error + rounding.
+# Steps of the descent are made for a ball larger by this factor, since rounding errors may lead out of the ball.
+WIDER = 1.001
+# After STEPS/rate steps that contract by this rate only rounding errors are left, SHARE_LEFT times those of one step
+# over the rate.
 STEPS, SHARE_LEFT = 180, 1.05
 GUESS = 1e-6  # share of the radius to which the mean of a sample is worth finding
 NEAR = 0.95  # within this share of it, a critical point can only be the mean
@@ -202,9 +204,14 @@ def _descend(records: Bounded, tol: float) -> Array:
 
 def _safe_step(space: Space, radius: float) -> float:
     """r s cot(r s), s² = k_max, in positive curvature; 1/(2 r c coth(2 r c)), c² = -k_min, in negative."""
+    (positive, negative), r = _roots_of_curvature(space), WIDER * radius
+    return float(t_cot(np.asarray(r * positive)) / t_coth(np.asarray(2 * r * negative)))
+
+
+def _roots_of_curvature(space: Space) -> tuple[float, float]:
+    """s and c."""
     k_min, k_max = space.curvature_bounds
-    positive, negative = math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
-    return float(t_cot(np.asarray(radius * positive)) / t_coth(np.asarray(2 * radius * negative)))
+    return math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
 
 
 def _rate(space: Space, radius: float) -> float:
@@ -215,8 +222,9 @@ def _rate(space: Space, radius: float) -> float:
 
 def _passes(space: Space, radius: float) -> int:
     """How many steps lead next to the mean, and from there as near as rounding errors allow."""
-    angle = radius * math.sqrt(max(space.curvature_bounds[1], 0.0))
-    return math.ceil((32 * math.tan(angle) ** 5 / angle if angle > 0 else 0.0) + STEPS / _rate(space, radius))
+    angle = WIDER * radius * _roots_of_curvature(space)[0]
+    far = 32 * math.tan(angle) ** 5 / angle if angle > 0 else 0.0
+    return math.ceil(far + STEPS / _rate(space, radius))
 
 
 def _descent_error(space: Space, radius: float, limit: float) -> float:
@@ -227,4 +235,12 @@ def _descent_error(space: Space, radius: float, limit: float) -> float:
     if space.is_flat:
         return 0.0
     wrong = _safe_step(space, radius) * limit + space._step_limit(radius)
-    return SHARE_LEFT * wrong / _rate(space, radius)
+    return SHARE_LEFT * wrong / _rate(space, radius) if _is_steady(space, radius, wrong) else math.inf
+
+
+def _is_steady(space: Space, radius: float, wrong: float) -> bool:
+    """Whether steps that are so wrong lead next to the mean all the same."""
+    positive, negative = _roots_of_curvature(space)
+    if positive > 0:
+        return radius * positive <= 0.1 or _passes(space, radius) * wrong <= (WIDER - 1) * radius
+    return 64 * wrong <= _safe_step(space, radius) ** 1.5 * min(radius, 1 / negative)
