@@ -7,6 +7,7 @@ reference remains quick.
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -86,6 +87,36 @@ def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, sp
     counts = np.bincount(np.arange(MANY) % 3)
     assert gradient_error(space, points, counts, x, model.descent) <= model.rounding
     assert model.rounding <= space._rounding_limit(radius, MANY)
+
+
+@pytest.mark.parametrize("space", [space for space in SPACES if space.curvature_bounds[1] > 0], ids=repr)
+@pytest.mark.parametrize("spread", [1e-12, 1e-9, 1e-5, 0.1, 0.9])
+def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
+    """(1/n) sum a(rho_i + reach), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
+    x, points = places(space, spread * widest(space), np.random.default_rng(5), 4)
+    model, reference = space._local_model(points, x), exact(space)
+    apart = [distance(space, reference.read(x), reference.read(q)) for q in points]
+    assert max(apart) <= model.farthest
+    root = mp.sqrt(mp.mpf(space.curvature_bounds[1]))
+    assert model.convexity <= sum((t + model.reach) * root * mp.cot((t + model.reach) * root) for t in apart) / 4
+    assert model.across <= sum(t * root * mp.cot(t * root) if t else 1 for t in apart) / 4
+    assert model.convexity > 0.5 * model.across
+
+
+def test_records_next_to_the_antipode_have_no_certificate():
+    """There the direction of a log is lost, and with it every bound."""
+    space = rd.Sphere(2)
+    x = space.project([0.3, -0.5, 0.8])
+    near = space.exp(space.from_coordinates([np.pi - 1e-9, 0.0], x), x)
+    assert space._local_model(np.stack([*[x] * 99, near]), x).convexity == -np.inf
+
+
+def test_no_matrix_of_a_ball_has_a_larger_trace():
+    """Equal small eigenvalues beside one large one: k - 1 + e^r would be too little."""
+    k, r = 5, 3.0
+    space, angle = rd.SPDAffine(k), np.linspace(0, np.pi / 2, 1000)
+    traces = np.exp(r * np.cos(angle)) + (k - 1) * np.exp(r * np.sin(angle) / np.sqrt(k - 1))
+    assert k - 1 + np.exp(r) < traces.max() <= space._largest_trace(r) <= 1.2 * traces.max()
 
 
 def test_tight_clusters_are_measured_in_a_few_units_of_roundoff():

@@ -320,7 +320,7 @@ class Misled(Bounded):
 def test_a_value_needs_no_luck_with_the_arithmetic(space, radius, harm, uncertain, monkeypatch):
     """Were the bounds on rounding errors false, a release would still end, near the ball, without a word."""
 
-    def model(self, x):  # noqa: ARG001
+    def model(self, x):
         if harm == "an exception":
             raise ValueError("-inf + inf in fsum")
         return replace(usual(self, x), descent=np.full(space.dim, math.nan if harm == "no numbers" else 1e30))

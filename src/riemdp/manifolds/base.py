@@ -222,7 +222,8 @@ class Space(ABC):
     def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
         """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
 
-        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records each that were merged (`riemdp.manifolds.local_model.merged`).
+        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
+        each that were merged (`riemdp.manifolds.local_model.merged`).
         """
         raise self._without("_rounding_limit")
 

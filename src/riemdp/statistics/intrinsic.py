@@ -29,7 +29,7 @@ from riemdp.statistics.sensitivity import (
 
 # Past this share of the sensitivity, float64 is too coarse for the ball.
 LARGEST_SOLVER_SHARE = 0.05
-# Up to this share of the largest radius for which means are unique, every mean can be computed (docs/proofs/bounded.md).
+# Up to this share of the largest radius for which means are unique, every mean can be computed: docs/proofs/bounded.md.
 LARGEST_BALL = 0.9
 # Steps of the descent are made for a ball larger by this factor, since rounding errors may lead out of the ball.
 WIDER = 1.001
@@ -241,6 +241,8 @@ def _descent_error(space: Space, radius: float, limit: float) -> float:
 def _is_steady(space: Space, radius: float, wrong: float) -> bool:
     """Whether steps that are so wrong lead next to the mean all the same."""
     positive, negative = _roots_of_curvature(space)
+    if 0 < radius * positive <= 0.1:
+        return wrong <= 0.05 * _rate(space, radius) * radius
     if positive > 0:
-        return radius * positive <= 0.1 or _passes(space, radius) * wrong <= (WIDER - 1) * radius
-    return 64 * wrong <= _safe_step(space, radius) ** 1.5 * min(radius, 1 / negative)
+        return _passes(space, radius) * wrong <= (WIDER - 1) / 2 * radius
+    return bool(64 * wrong <= _safe_step(space, radius) ** 1.5 * min(radius, 1 / negative))
