@@ -77,6 +77,13 @@ class ExactSphere:
         return length(v)
 
 
+    def coordinates(self, v, p):
+        """By the reflection that takes p to ∓ the north pole."""
+        p = p / self.radius
+        side = 1 if p[-1] >= 0 else -1
+        return v[:-1] - p[:-1] * ((v @ p + side * v[-1]) / (1 + abs(p[-1])))
+
+
 class ExactHyperbolic:
     def __init__(self, space: Hyperbolic) -> None:
         self.radius = 1 / mp.sqrt(-mp.mpf(space.curvature))
@@ -101,6 +108,12 @@ class ExactHyperbolic:
         return mp.sqrt(max(0, self.lorentz(v, v)))
 
 
+    def coordinates(self, v, p):
+        """By the boost that takes p to the origin."""
+        p = p / self.radius
+        return v[1:] - p[1:] * (v[0] / (1 + p[0]))
+
+
 class ExactKendall:
     def __init__(self, space: KendallShapes) -> None:
         pass
@@ -123,6 +136,20 @@ class ExactKendall:
 
     def norm(self, v, p):
         return length(v)
+
+
+    def coordinates(self, v, p):
+        """By two reflections: of (1, ..., 1) to an axis, which drops it, and of p to -p_0/|p_0| times an axis."""
+        v, p = (self.centred(w) for w in (v, p))
+        size = abs(p[0])
+        phase = p[0] / size if size else mp.mpc(1)
+        along = sum(mp.conj(a) * b for a, b in zip(p, v, strict=True)) + mp.conj(phase) * v[0]
+        rest = v[1:] - p[1:] * (along / (1 + size))
+        return np.array([part for c in rest for part in (mp.re(c), mp.im(c))], dtype=object)
+
+    def centred(self, v):
+        root = mp.sqrt(len(v))
+        return v[1:] - (v[0] + sum(v) / root) / (root + 1)
 
 
 def of_symmetric(function: Callable, a: np.ndarray) -> np.ndarray:
@@ -162,6 +189,14 @@ class ExactSPDAffine:
     def norm(self, v, p):
         solved = inverse(p) @ v
         return mp.sqrt(np.trace(solved @ solved))
+
+
+    def coordinates(self, v, p):
+        """In the frame of the Cholesky factor, off-diagonal entries times sqrt(2)."""
+        whitener = inverse(np.array(mp.cholesky(mp.matrix(p.tolist())).tolist(), dtype=object))
+        w = whitener @ v @ whitener.T
+        upper = np.triu_indices(len(w), 1)
+        return np.concatenate([np.diagonal(w), w[upper] * mp.sqrt(2)])
 
 
 class ExactSPDLogEuclidean:
@@ -204,19 +239,21 @@ def distance(space: Space, a: np.ndarray, b: np.ndarray) -> mp.mpf:
     return reference.norm(reference.log(b, a), a)
 
 
-def exact_mean(space: Space, x: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The critical point of F next to `start` (floats), by Newton's method to 33 digits.
+def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int] | None = None) -> np.ndarray:
+    """The critical point of F next to `start` (floats), by Newton's method to 33 digits; each record counts so often.
 
     The derivative of the gradient is taken by differences of 1e-25 along a basis at the current point.
     """
     reference = exact(space)
-    records = [reference.read(record) for record in x]
+    records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
     basis = [_ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
     if isinstance(space, SPDLogEuclidean):
-        return of_symmetric(mp.exp, sum(of_symmetric(mp.log, record) for record in records) / len(records))
+        logs = (m * of_symmetric(mp.log, record) for m, record in zip(weights, records, strict=True))
+        return of_symmetric(mp.exp, sum(logs) / sum(weights))
 
     def gradient(point):
-        total = sum(reference.log(record, point) for record in records) / len(records)
+        logs = (m * reference.log(record, point) for m, record in zip(weights, records, strict=True))
+        total = sum(logs) / sum(weights)
         return [mp.re(sum(mp.conj(a) * b for a, b in zip(e.reshape(-1), total.reshape(-1), strict=True))) for e in basis]
 
     def moved(point, c):

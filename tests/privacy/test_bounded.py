@@ -204,6 +204,18 @@ def test_records_at_the_rim_end_in_the_ball_next_to_where_they_were(space, share
     assert coords == pytest.approx(aim * min(1.0, 1 / share), abs=1e-9)
 
 
+@pytest.mark.parametrize("d", [2, 8_184, 20_000, 2**18])
+@pytest.mark.parametrize("large", [1, 32, 64])
+def test_a_record_of_many_coordinates_is_inside_whatever_the_order_of_its_sum(d, large):
+    """After a few large squares each small one is lost: a sum of many, in the order in which they come, is too short."""
+    ball = rd.Ball(rd.Euclidean(d), np.zeros(d), 1.0)
+    row = np.full(d, np.sqrt(0.499 * 2.0**-52))
+    row[:large] = 1.0
+    coords = coordinates(np.stack([row, row[::-1], np.full(d, 1.0)]), ball)
+    for steps in np.ldexp(coords, -ball.grid).tolist():  # whole numbers, whose squares Python adds exactly
+        assert (1 - 2.0**-30) * 4.0**-ball.grid < sum(int(q) ** 2 for q in steps) <= 4**-ball.grid
+
+
 @spaces
 def test_a_record_inside_is_its_log_and_one_outside_moves_along_the_geodesic(space):
     ball = some_ball(space, share=0.4)

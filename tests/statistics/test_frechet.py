@@ -502,3 +502,22 @@ def test_small_means_do_not_wait_for_a_compiler():
         "print('numba' in sys.modules)"
     )
     assert run(code).strip() == "False"
+
+
+class Unfinished(rd.Hyperbolic):
+    """A curved space that lacks what means are computed from."""
+
+    _local_model, _mean_start = rd.Space._local_model, rd.Space._mean_start
+    _rounding_limit = rd.Space._rounding_limit
+
+
+def test_a_curved_space_without_a_model_is_not_told_that_its_mean_has_a_closed_form():
+    space = Unfinished(2)
+    for ask in (lambda: rd.frechet_mean([space.origin], space), lambda: space._local_model(space.origin[None], space.origin)):
+        with pytest.raises(rd.ConvergenceError, match="curved and defines no _"):
+            ask()
+    ball = rd.Ball(space, space.origin, 1.0)
+    with pytest.raises(rd.ConvergenceError, match="curved and defines no _rounding_limit"):
+        rd.private_mean([space.origin], ball, rd.PureDP(1.0))
+    with pytest.raises(rd.ConvergenceError, match="flat: it has its mean in closed form"):
+        rd.Euclidean(2)._local_model(np.zeros((1, 2)), np.zeros(2))

@@ -5,19 +5,22 @@ the claimed sensitivity, for all records whatever; what cannot be done is refuse
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
 
 import mpmath
 import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import SPACES
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import intrinsic
-from riemdp.statistics.frechet import FrechetMean
-from riemdp.statistics.mean import STATISTICS, IntrinsicMean, TangentMean
+from riemdp.statistics.frechet import FrechetMean, error_bound
+from riemdp.statistics.mean import STATISTICS, IntrinsicMean, MeanPoint, TangentMean
 
 CURVED = [
     rd.Sphere(2),
@@ -250,12 +253,117 @@ def test_every_data_set_in_the_ball_has_a_certified_value(space, newton, monkeyp
     for n in (1, 2, 3, 4, 5, 50):
         ball = rd.Ball(space, space.origin, largest_radius(space, n))
         for _ in range(3):
-            found = value(hard(rng, space, n, ball.radius), ball, np.zeros(space.dim))
+            coords = hard(rng, space, n, ball.radius)
+            found = value(coords, ball, np.zeros(space.dim))
             assert np.linalg.norm(found) <= ball.radius * 1.05
+            records = Bounded(records_at(coords, ball), ball)
+            assert error_bound(records.model(ball.at_origin(found))) <= intrinsic._budget(ball, n, 0 * found)[1]
 
 
 def lost(*_, **__):
     raise rd.ConvergenceError("lost")
+
+
+# --- no certificate, no exception ----------------------------------------------------------------------
+
+BALLS = [  # of each space, from as small as a public ball may be up to wide ones
+    (rd.Sphere(2), 1e-12),
+    (rd.Sphere(2), 0.7),
+    (rd.Sphere(3, curvature=9.0), 0.35),
+    (rd.KendallShapes(3), 1e-12),
+    (rd.KendallShapes(4), 0.5),
+    (rd.Hyperbolic(2), 1e-11),
+    (rd.Hyperbolic(2), 5.0),
+    (rd.SPDAffine(2), 1e-11),
+    (rd.SPDAffine(2), 3.0),
+]
+balls = pytest.mark.parametrize(("space", "radius"), BALLS, ids=str)
+
+
+@pytest.fixture
+def uncertain(monkeypatch):
+    """Newton's method fails, and so does every certificate."""
+    monkeypatch.setattr(intrinsic, "solve", lost)
+    monkeypatch.setattr(intrinsic, "error_bound", lambda _: math.inf)
+
+
+@balls
+def test_where_nothing_can_be_certified_the_value_is_within_tolerance_all_the_same(space, radius, uncertain):
+    """After the public number of steps, by 60 digits; even if every gradient is as wrong as it may be."""
+    ball, rng, n = rd.Ball(space, space.origin, radius), np.random.default_rng(1), 5
+    _, tolerance = intrinsic._budget(ball, n, np.zeros(space.dim))
+    limit = intrinsic._rounding_limit(space, radius, n)
+    for wrong in (0.0, 0.9 * limit):
+        records = Misled(records_at(hard(rng, space, n, radius), ball), ball, wrong)
+        found = intrinsic._descend(records, tolerance / 2)
+        truth = exact_mean(space, records._around_origin.all(), found)
+        assert distance(space, exact(space).read(found), truth) <= tolerance / 2
+        assert records.passes == intrinsic._passes(space, radius)
+
+
+class Misled(Bounded):
+    """Records whose gradients are wrong by a given length, in a direction that stays long enough to add up."""
+
+    def __init__(self, X, ball, wrong):
+        super().__init__(X, ball)
+        self.wrong, self.passes = wrong, 0
+
+    def model(self, x):
+        self.passes += 1
+        true = super().model(x)
+        aside = np.eye(self.space.dim)[self.passes // 50 % self.space.dim]
+        return replace(true, descent=true.descent + self.wrong * aside)
+
+
+@balls
+@pytest.mark.parametrize("harm", ["an exception", "no numbers", "a huge gradient"])
+def test_a_value_needs_no_luck_with_the_arithmetic(space, radius, harm, uncertain, monkeypatch):
+    """Were the bounds on rounding errors false, a release would still end, near the ball, without a word."""
+
+    def model(self, x):
+        if harm == "an exception":
+            raise ValueError("-inf + inf in fsum")
+        return replace(usual(self, x), descent=np.full(space.dim, math.nan if harm == "no numbers" else 1e30))
+
+    usual = Bounded.model
+    monkeypatch.setattr(Bounded, "model", model)
+    ball = some_ball(space, radius)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = value(np.zeros((3, space.dim)), ball, np.zeros(space.dim))
+        point = MeanPoint().value(Bounded(records_at(np.zeros((3, space.dim)), ball), ball), np.zeros(space.dim))
+    assert np.linalg.norm(found) <= 2.1 * radius
+    assert space.contains(space._write(point, ball.center))
+
+
+# Directions in which the sum of 2^14 equal shapes, turned onto their mean, was off by a thousand roundings.
+UNLUCKY = np.array(
+    [
+        [3.7639037765906544e-09, -1.9220264298690827e-08],
+        [1.4689997916107244e-08, 1.0722967170838684e-08],
+        [-1.0306290823011284e-08, 1.4567632501965544e-08],
+    ]
+)
+
+
+@pytest.mark.parametrize("unlucky", UNLUCKY, ids=str)
+def test_a_tight_cluster_of_shapes_and_its_neighbour_are_released_in_a_few_passes(unlucky, monkeypatch):
+    """2^14 records in a ball of radius 2.05e-8: one of the two once took 200,000 passes, and then an exception."""
+    passes, usual = [], Bounded.model
+
+    def model(self, x):
+        passes.append(1)
+        assert len(passes) <= 40
+        return usual(self, x)
+
+    monkeypatch.setattr(Bounded, "model", model)
+    space = rd.KendallShapes(3)
+    ball = rd.Ball(space, space.origin, 2.05e-8)
+    cluster = np.repeat(records_at(unlucky, ball)[None], 2**14, axis=0)
+    neighbour = cluster.copy()
+    neighbour[5] = records_at(-unlucky, ball)
+    for X in (cluster, neighbour):
+        assert rd.private_mean(X, ball, rd.PureDP(1.0)).n == 2**14
 
 
 def test_newtons_method_alone_would_fail():

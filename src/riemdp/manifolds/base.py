@@ -52,7 +52,7 @@ class LocalModel:
     @property
     def slope(self) -> float:
         """‖grad F(x)‖."""
-        return math.sqrt(np.vdot(self.descent, self.descent))
+        return float(norm(self.descent))
 
 
 @dataclass(frozen=True)
@@ -213,18 +213,32 @@ class Space(ABC):
 
     def _mean_start(self, points: Array) -> Array:  # noqa: ARG002
         """A first guess of the mean."""
-        raise ConvergenceError(f"{self!r} has its mean in closed form.")
+        raise self._without("_mean_start")
 
     def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
-        raise ConvergenceError(f"{self!r} has its mean in closed form.")
+        raise self._without("_local_model")
 
     def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
         """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
 
-        It also holds for models of n records each that were merged (`riemdp.manifolds.local_model.merged`).
+        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
+        each that were merged (`riemdp.manifolds.local_model.merged`).
         """
-        raise ConvergenceError(f"{self!r} has its mean in closed form.")
+        raise self._without("_rounding_limit")
+
+    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
+        """Bound on the distance from an exact to a computed exp_x(v), x in a ball of this radius at the origin.
+
+        The vector v is short: what grows with its length is not counted.
+        """
+        raise self._without("_step_limit")
+
+    def _without(self, method: str) -> ConvergenceError:
+        """What asks for this is the solver of curved spaces."""
+        if self.is_flat:
+            return ConvergenceError(f"{self!r} is flat: it has its mean in closed form, and no {method}.")
+        return ConvergenceError(f"{self!r} is curved and defines no {method}: its Fréchet means cannot be computed.")
 
     def _point_rounding(self, radius: float) -> float:  # noqa: ARG002
         """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
@@ -177,6 +178,10 @@ class Hyperbolic(Space):
     def _rounding_limit(self, radius: float, n: int) -> float:
         worst = self._log_error(2 * np.cosh(radius / self.radius))
         return rounding(float(worst), 2 * radius, n)
+
+    def _step_limit(self, radius: float) -> float:
+        """A radial error is a few roundings of the distance; others are multiplied by the time."""
+        return UNIT_ROUNDOFF * self.radius * (16 + 6 * math.sinh(min(radius / self.radius, 700.0)))
 
     def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """1 plus the least eigenvalue of the mean of b(rho_i + s) (|w|² - w wᵀ), w = sinh(rho_i) u_i: see Sphere.

@@ -173,10 +173,21 @@ class SPDAffine(SPD):
         return np.array([np.linalg.norm(sum_logs(points, w).total) for w in whiteners]) / len(points)
 
     def _rounding_limit(self, radius: float, n: int) -> float:
-        """tr(x), tr(x⁻¹) <= k - 1 + e^r for records and x, and whitened records have eigenvalues above e^-2r."""
+        """From the traces of records and x and of their inverses; whitened records have eigenvalues above e^-2r."""
         r = min(radius, 100.0)
-        conditioning = (self.k - 1 + math.exp(r)) ** 2 * math.exp(2 * r)
+        conditioning = self._largest_trace(r) ** 2 * math.exp(2 * r)
         return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
+
+    def _largest_trace(self, r: float) -> float:
+        """Of points within r of the identity, whose logs have eigenvalues a with sum a² <= r².
+
+        (e^a - 1 - a)/a² increases, so e^a <= 1 + a + (a/r)² (e^r - 1 - r), and sum a <= sqrt(k) r.
+        """
+        return self.k - 1 + math.exp(r) + (math.sqrt(self.k) - 1) * r
+
+    def _step_limit(self, radius: float) -> float:
+        """Of products and roots of matrices, times the condition number e^2r."""
+        return 8 * (self.k + 1) ** 2 * UNIT_ROUNDOFF * math.exp(2 * min(radius, 100.0))
 
     def _representation(self, x: Array) -> float:
         """Distance by which float64 may miss a point: u times its (scaled) condition number."""

@@ -28,8 +28,6 @@ from riemdp.sources import source_of
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
-# A length computed to be below this share of the radius is below the radius, for up to 2^12 coordinates and more.
-INSIDE = 1 - 2.0**-41
 # Coordinates are whole multiples of a power of two, fewer than 2^BITS of them within the radius: so many that
 # rounding to them does not matter, so few that those of a block add up in 64-bit integers.
 BITS = 48
@@ -249,12 +247,18 @@ def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
 
 def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:
     """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2."""
-    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / lengths(coords))
+    margin = _margin(coords.shape[1])
+    shrink = np.minimum(1.0, radius * (1 - 2 * margin) / lengths(coords))
     coords = coords * (shrink * unit)[:, None]
-    inside = usable & (lengths(coords) <= radius * unit * INSIDE)
+    inside = usable & (lengths(coords) <= radius * unit * (1 - margin))
     if not inside.all():
         coords[~inside] = 0.0
     return coords
+
+
+def _margin(coordinates: int) -> float:
+    """A length computed to be below the radius by this share of it is below the radius; one by twice that stays so."""
+    return max(2.0**-41, (coordinates + 16) * UNIT_ROUNDOFF)
 
 
 def _surveyed(coords: Array, start: int, n: int, grid: int) -> tuple[list[int], Array]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import ROWS, Array, FlatMean, LocalModel, Space
 from riemdp.manifolds.product import Product
@@ -272,10 +273,14 @@ def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, L
 
 
 def error_bound(model: LocalModel) -> float:
-    """(‖grad F(x)‖ + its rounding) / h, valid within the reach of the Hessian bound h; infinite if not."""
+    """(‖grad F(x)‖ + its rounding) / h, valid within the reach of the Hessian bound h; infinite if not.
+
+    The norm and the quotient are rounded up.
+    """
     if not model.convexity > 0:
         return np.inf
-    bound = (model.slope + model.rounding) / model.convexity
+    upwards = 1 + (model.descent.size + 16) * UNIT_ROUNDOFF
+    bound = (model.slope + model.rounding) / model.convexity * upwards
     return bound if bound < model.reach else np.inf
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from riemdp.errors import ConvergenceError, InputError, MechanismError, RiemdpError
+from riemdp.errors import InputError, MechanismError, RiemdpError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.product import Product
@@ -29,11 +29,17 @@ from riemdp.statistics.sensitivity import (
 
 # Past this share of the sensitivity, float64 is too coarse for the ball.
 LARGEST_SOLVER_SHARE = 0.05
-# Up to this share of the largest radius for which means are unique, every mean can be computed and certified
-# (docs/proofs/bounded.md): the certificate's Hessian bound is at least CONVEXITY there, and DESCENTS passes do.
-LARGEST_BALL, CONVEXITY, DESCENTS = 0.9, 0.2, 200_000
+# Up to this share of the largest radius for which means are unique, every mean can be computed: docs/proofs/bounded.md.
+LARGEST_BALL = 0.9
+# Steps of the descent are made for a ball larger by this factor, since rounding errors may lead out of the ball.
+WIDER = 1.001
+# After STEPS/rate steps that contract by this rate only rounding errors are left, SHARE_LEFT times those of one step
+# over the rate.
+STEPS, SHARE_LEFT = 180, 1.05
 GUESS = 1e-6  # share of the radius to which the mean of a sample is worth finding
 NEAR = 0.95  # within this share of it, a critical point can only be the mean
+# How a solver may fail: float64 may hold neither what it looks for nor where it got lost.
+LOST = (RiemdpError, ArithmeticError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,8 @@ class IntrinsicMean:
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The coordinates, within the tolerance that the sensitivity counts on."""
         _, tolerance = _budget(records.ball, records.n, footpoint)
-        return _coordinates(records, footpoint, tolerance / 2)
+        with np.errstate(all="ignore"):
+            return _coordinates(records, footpoint, tolerance / 2)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,8 @@ class MeanPoint:
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""
-        return _point(records, self._budget(records.ball, records.n, footpoint)[1] / 2)
+        with np.errstate(all="ignore"):
+            return _point(records, self._budget(records.ball, records.n, footpoint)[1] / 2)
 
     def _budget(self, ball: Ball, n: int, footpoint: Array) -> tuple[float, float]:
         return _budget(ball, n, footpoint, ball.space._point_rounding(ball.radius))
@@ -92,7 +100,7 @@ def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -
     """(sensitivity, tolerance): half of the tolerance is the solver's, half rounding of what it is turned into.
 
     Records count as inside a ball larger by the rounding of their own representation. All is public: that
-    the tolerance can be reached for every data set in the ball is decided before any is looked at.
+    the tolerance is kept for every data set in the ball is decided before any is looked at.
     """
     space, distance = ball.space, float(np.linalg.norm(footpoint))
     limit = _rounding_limit(space, max(ball.radius, distance), n) + point_rounding
@@ -100,7 +108,7 @@ def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -
         raise _refusal(ball, n)
     geometry = (space.curvature_bounds[1], space.injectivity_radius)
     exact = coordinates_sensitivity(ball.radius + limit, n, *geometry, distance + limit)
-    tolerance = max(solver_tolerance(exact), 4 * limit / (1.0 if geometry[0] <= 0 else CONVEXITY))
+    tolerance = max(solver_tolerance(exact), 4 * limit, 2 * _descent_error(space, ball.radius, limit))
     if tolerance > LARGEST_SOLVER_SHARE * exact:
         raise _refusal(ball, n)
     lipschitz = coordinates_lipschitz(ball.radius + limit + tolerance, *geometry, distance + limit)
@@ -150,13 +158,11 @@ def _point(records: Bounded, tol: float) -> Array:
 
 def _mean(records: Bounded, tol: float) -> Array:
     """The mean to within tol: by Newton's method or, when that gets lost, by a descent that cannot."""
-    space, origin = records.space, records.ball.at_origin(np.zeros(records.space.dim))
-    with np.errstate(all="ignore"):
-        with suppress(RiemdpError, np.linalg.LinAlgError):
-            x = solve(records, tol, max_iter=50, start=_first_guess(records)).point
-            if space._dist(origin, x) < NEAR * space.uniqueness_radius:
-                return x
-        return _descend(records, tol)
+    with suppress(*LOST):
+        x = solve(records, tol, max_iter=50, start=_first_guess(records)).point
+        if _from_origin(records, x) < NEAR * records.space.uniqueness_radius:
+            return x
+    return _descend(records, tol)
 
 
 def _first_guess(records: Bounded) -> Array | None:
@@ -164,26 +170,79 @@ def _first_guess(records: Bounded) -> Array | None:
     points = records.sample()
     if points is None:
         return None
-    with suppress(RiemdpError, np.linalg.LinAlgError):
+    with suppress(*LOST):
         return solve(Records(points, records.space), GUESS * records.ball.radius, max_iter=20).point
     return None
 
 
+def _from_origin(records: Bounded, x: Array) -> float:
+    return float(records.space._dist(records.ball.at_origin(np.zeros(records.space.dim)), x))
+
+
+# --- a value for every data set (docs/proofs/bounded.md, section 4) -----------------------------------------------
+
+
 def _descend(records: Bounded, tol: float) -> Array:
-    """Gradient steps from the tangent mean, short enough to stay in the ball and to converge for all data."""
-    space = records.space
-    x = records.start()
-    step = _safe_step(space, records.ball.radius)
-    for _ in range(DESCENTS):
-        model = records.model(x)
-        if error_bound(model) <= tol:
-            return x
-        x = space._exp(step * model.descent, x)
-    raise ConvergenceError("The stated bounds on rounding errors do not hold on this machine: report it.")
+    """Gradient steps from the tangent mean, short enough to stay in the ball and to converge for all data.
+
+    They end as soon as the certificate proves the tolerance, or else after a public number of them, when the bounds on
+    rounding errors alone prove it. Should these be false, what is returned is a point near the ball all the same.
+    """
+    space, radius = records.space, records.ball.radius
+    x, step = records.start(), _safe_step(space, radius)
+    with suppress(*LOST):
+        for _ in range(_passes(space, radius)):
+            model = records.model(x)
+            if error_bound(model) <= tol:
+                break
+            ahead = space._exp(step * model.descent, x)
+            if not _from_origin(records, ahead) <= 2 * radius:
+                break
+            x = ahead
+    return x
 
 
 def _safe_step(space: Space, radius: float) -> float:
     """r s cot(r s), s² = k_max, in positive curvature; 1/(2 r c coth(2 r c)), c² = -k_min, in negative."""
+    (positive, negative), r = _roots_of_curvature(space), WIDER * radius
+    return float(t_cot(np.asarray(r * positive)) / t_coth(np.asarray(2 * r * negative)))
+
+
+def _roots_of_curvature(space: Space) -> tuple[float, float]:
+    """s and c."""
     k_min, k_max = space.curvature_bounds
-    positive, negative = math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
-    return float(t_cot(np.asarray(radius * positive)) / t_coth(np.asarray(2 * radius * negative)))
+    return math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
+
+
+def _rate(space: Space, radius: float) -> float:
+    """The share of its distance to the mean that a point next to it loses at least in one step."""
+    step = _safe_step(space, radius)
+    return 0.9 * step**2 / (1 + 0.9 * step) if space.curvature_bounds[1] > 0 else step / (1 + step)
+
+
+def _passes(space: Space, radius: float) -> int:
+    """How many steps lead next to the mean, and from there as near as rounding errors allow."""
+    angle = WIDER * radius * _roots_of_curvature(space)[0]
+    far = 32 * math.tan(angle) ** 5 / angle if angle > 0 else 0.0
+    return math.ceil(far + STEPS / _rate(space, radius))
+
+
+def _descent_error(space: Space, radius: float, limit: float) -> float:
+    """How far from the mean the last of these steps may end, if gradients are wrong by `limit` at most."""
+    if isinstance(space, Product):
+        share = math.sqrt(len(space.factors))
+        return share * max(_descent_error(factor, radius, limit / share) for factor in space.factors)
+    if space.is_flat:
+        return 0.0
+    wrong = _safe_step(space, radius) * limit + space._step_limit(radius)
+    return SHARE_LEFT * wrong / _rate(space, radius) if _is_steady(space, radius, wrong) else math.inf
+
+
+def _is_steady(space: Space, radius: float, wrong: float) -> bool:
+    """Whether steps that are so wrong lead next to the mean all the same."""
+    positive, negative = _roots_of_curvature(space)
+    if 0 < radius * positive <= 0.1:
+        return wrong <= 0.05 * _rate(space, radius) * radius
+    if positive > 0:
+        return _passes(space, radius) * wrong <= (WIDER - 1) / 2 * radius
+    return bool(64 * wrong <= _safe_step(space, radius) ** 1.5 * min(radius, 1 / negative))
