@@ -12,13 +12,14 @@ import sys
 
 import numpy as np
 import pytest
+import rich.progress
 from typer.testing import CliRunner
 
 import riemdp as rd
 from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
-from riemdp.cli.output import pass_bars
+from riemdp.cli.output import first_pass_bar
 
 MAIN = "from riemdp.cli import main; main()"
 BALL = "--space spd-affine --center identity --radius 1.5".split()
@@ -472,20 +473,38 @@ def test_works_in_a_pipe_without_progress_or_colour():
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_a_bar_for_every_pass_on_a_terminal_only(monkeypatch):
-    class Screen(io.StringIO):
-        shows = True
+class Screen(io.StringIO):
+    """A terminal that keeps what it is shown."""
 
-        def isatty(self):
-            return self.shows
+    def isatty(self):
+        return True
 
-    monkeypatch.setattr(sys, "stderr", Screen())
-    with pass_bars("reading") as report:
-        for done in (1, 2, 3, 1, 2):
-            report(done, 3)
-    assert "reading, pass 2" in sys.stderr.getvalue()
-    monkeypatch.setattr(Screen, "shows", False)
-    with pass_bars("reading") as report:
+
+def shown_after(steps, monkeypatch):
+    """What is on the screen after these reports of blocks done, of 4."""
+    bars = []
+    with monkeypatch.context() as patch:
+        original = rich.progress.Progress.__enter__
+        patch.setattr(rich.progress.Progress, "__enter__", lambda bar: bars.append(bar) or original(bar))
+        patch.setattr(sys, "stderr", Screen())
+        with first_pass_bar() as report:
+            for done in steps:
+                report(done, 4)
+            return [(task.description, task.completed, task.total) for task in bars[0].tasks if task.visible]
+
+
+def test_the_bar_shows_the_first_pass_and_not_how_many_follow(monkeypatch):
+    """How often the records are read depends on them."""
+    assert shown_after([1, 2], monkeypatch) == [("reading", 2, 4)]
+    after_one = shown_after([1, 2, 3, 4], monkeypatch)
+    assert after_one == [("computing", 0, None)]
+    for more in ([1], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 4] * 7 + [1, 2]):
+        assert shown_after([1, 2, 3, 4, *more], monkeypatch) == after_one
+
+
+def test_no_bar_without_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with first_pass_bar() as report:
         assert report is None
 
 

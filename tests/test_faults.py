@@ -232,6 +232,11 @@ def test_forks_after_import_draw_their_own_noise(tmp_path):
 
 
 @needs_fork
+def test_a_child_born_beside_an_import_does_not_wait_for_it(tmp_path):
+    assert run_worker("fork_beside_an_import", tmp_path) == {"flint": True, "riemdp.kernels.angles": True}
+
+
+@needs_fork
 def test_threads_share_what_is_left(tmp_path):
     result = run_worker("threads", tmp_path)
     assert len(set(result["made"])) == 8
