@@ -155,3 +155,11 @@ def test_nothing_is_loaded_from_elsewhere():
     assert "http" not in re.sub(r"#.*", "", settings)
     outside = [name(page) for page in PAGES if re.search(r"!\[[^]]*\]\(http|<script|<img|<link", page.read_text())]
     assert outside == []
+
+
+@pytest.mark.parametrize("page", [DOCS / "index.md", ROOT / "README.md"], ids=["index", "readme"])
+def test_nobody_is_told_that_a_budget_survives_copies(page):
+    """An old copy that is put back forgets what was spent since."""
+    text = " ".join(page.read_text().split())
+    assert not re.search(r"surviv\w+ [^.]*cop(y|ies)", text)
+    assert "can't be overspent" not in text

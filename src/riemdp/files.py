@@ -38,14 +38,15 @@ def write_whole(path: str | Path, content: bytes, *, readers: int = 0o644, force
 
 def _move(draft: str, target: Path, *, force: bool) -> None:
     """Give the file its name in one step; a link, unlike a move, never takes the place of another file."""
-    if not force:
-        try:
-            return os.link(draft, target)
-        except OSError:
-            if os.path.lexists(target):
-                raise FileExistsError from None
-            # else a disk without links
-    os.replace(draft, target)
+    if force:
+        os.replace(draft, target)
+        return
+    try:
+        os.link(draft, target)
+    except OSError:
+        if os.path.lexists(target):
+            raise FileExistsError from None
+        os.replace(draft, target)  # a disk without links
 
 
 def read_json(path: str | Path, writer: str) -> Any:

@@ -507,7 +507,7 @@ def test_a_refused_radius_is_answered_with_the_one_that_works(space, n):
 
 
 def test_too_many_records_for_any_radius_are_named():
-    with pytest.raises(rd.MechanismError, match="n = 10000000000000 is too large .* in any ball: pass statistic='tangent-mean'"):
+    with pytest.raises(rd.MechanismError, match=r"n = 10000000000000 is too large .* in any ball: pass statistic='tangent-mean'"):
         rd.plan(SPHERE, 10**13, PURE)
 
 

@@ -25,5 +25,6 @@ def _suspicion(radius: float, space: Space) -> str:
     if not isinstance(space, Sphere | KendallShapes) or radius <= space.injectivity_radius:
         return ""
     meant = math.radians(radius) * (space.radius if isinstance(space, Sphere) else 1.0)
-    fits = meant <= USABLE * space.uniqueness_radius
-    return f"; if these are degrees, pass {rounded_down(meant)}" if fits else "; it is the length of an arc, not degrees"
+    if meant > USABLE * space.uniqueness_radius:
+        return "; it is the length of an arc, not degrees"
+    return f"; if these are degrees, pass {rounded_down(meant)}"
