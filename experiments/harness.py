@@ -104,7 +104,7 @@ def save(results: Results, path: Path) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), force=True)
 
 
 def saved(path: Path) -> Results:
@@ -169,7 +169,7 @@ def _write(picture: Picture, path: Path, quick: bool) -> None:
     picture.draw_without_rendering()
     picture.set_layout_engine("none")
     for suffix in (".png",) if quick else (".png", ".svg"):
-        save_figure(picture, path.with_suffix(suffix))
+        save_figure(picture, path.with_suffix(suffix), force=True)
 
 
 def noise_scale(mechanism: str, guarantee: rd.Guarantee, sensitivity: float, calibration: str = "analytic") -> float:

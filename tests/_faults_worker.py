@@ -3,6 +3,7 @@
 `python _faults_worker.py TASK FOLDER` prints what happened as JSON.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -10,6 +11,7 @@ import signal
 import sqlite3
 import sys
 import threading
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -24,6 +26,7 @@ from riemdp.privacy.ledger import Ledger
 
 SPHERE = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 X = rd.Sphere(2).random_point(20, np.random.default_rng(0))
+MANY = np.tile(X, (2000, 1))  # enough for the compiled kernels
 BUDGET, SHARE = rd.PureDP(64.0), rd.PureDP(0.5)
 
 
@@ -93,7 +96,7 @@ def killed(folder):
             arrange()
             made = release(book)
             tell("made")
-            made.save(out)
+            made.save(out, force=True)
 
         told, status = child(work)
         kept = rd.Release.load(out)
@@ -134,7 +137,7 @@ def disk_full(folder):
         refused += entry is None
         unconfirmed += entry is not None and limited(room, lambda entry=entry: book.confirm(entry) or True) is None
         before = out.read_bytes()
-        saved = limited(room // 8, lambda: release().save(out) or True)
+        saved = limited(room // 8, lambda: release().save(out, force=True) or True)
         torn += saved is None and out.read_bytes() != before
         rd.Release.load(out)
     new = limited(100, lambda: Ledger(folder / "new.db", BUDGET))
@@ -155,7 +158,7 @@ def disk_full_command(folder):
     os.chdir(folder)
     book, outcomes = Ledger("ledger.db", BUDGET), []
     line = "mean X.npy --space sphere --center north --radius 0.5 --epsilon 0.5 --ledger ledger.db --out mean.json --json".split()
-    for room in (0, 64, 4096, 2**14, 2**16):
+    for room in (0, 64, 4096, 2**16, 2**19, 2**21):
         before, result = len(book.history()), None
 
         def run():
@@ -204,6 +207,50 @@ def forks(folder):
     return {"values": values, "mine": mine, "theirs": theirs, "entries": [entry.status for entry in book.history()]}
 
 
+class SlowImport:
+    """An import that takes its time once it has begun: other threads can do something meanwhile."""
+
+    def __init__(self, name):
+        self.name, self.begun = name, threading.Event()
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self.name:
+            self.begun.set()
+            time.sleep(0.5)
+
+
+def fork_beside_an_import(folder):
+    """A child that is born while another thread imports what its own release needs."""
+    outcomes = {}
+    for module, inside, records in (("flint", "flint.pyflint", X), ("riemdp.kernels.angles", "numba", MANY)):
+        assert inside not in sys.modules
+        slow = SlowImport(inside)
+        sys.meta_path.insert(0, slow)
+        thread = threading.Thread(target=importlib.import_module, args=(module,))
+        thread.start()
+        slow.begun.wait()
+        outcomes[module] = ends_in_time(lambda records=records: rd.private_mean(records, SPHERE, SHARE, mechanism="wrapped-laplace"))
+        thread.join()
+        sys.meta_path.remove(slow)
+    return outcomes
+
+
+def ends_in_time(work):
+    """Whether a child that does this work comes to an end."""
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    for _ in range(300):
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
+
+
 def threads(folder):
     """Twelve threads on a budget for eight releases."""
     book, made, refused = Ledger(folder / "ledger.db", rd.PureDP(4.0)), [], []
@@ -244,5 +291,5 @@ def versions(folder):
 
 
 if __name__ == "__main__":
-    tasks = {task.__name__: task for task in (killed, disk_full, disk_full_command, forks, threads, versions)}
+    tasks = {task.__name__: task for task in (killed, disk_full, disk_full_command, forks, fork_beside_an_import, threads, versions)}
     print(json.dumps(tasks[sys.argv[1]](Path(sys.argv[2]))))

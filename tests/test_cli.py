@@ -7,18 +7,20 @@ import io
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import rich.progress
 from typer.testing import CliRunner
 
 import riemdp as rd
 from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
-from riemdp.cli.output import pass_bars
+from riemdp.cli.output import first_pass_bar
 from riemdp.privacy import ledger as ledger_module
 
 MAIN = "from riemdp.cli import main; main()"
@@ -183,9 +185,10 @@ def test_a_contradicted_claim_is_exit_code_1(monkeypatch, form):
 
 def test_the_demo_is_called(monkeypatch, tmp_path):
     called = []
-    monkeypatch.setattr("riemdp.demo.main", called.append)
-    assert run("demo", tmp_path).exit_code == 0
-    assert called == [tmp_path]
+    monkeypatch.setattr("riemdp.demo.main", lambda out, *, force: called.append((out, force)))
+    for form in ([], ["--force"]):
+        assert run("demo", tmp_path, *form).exit_code == 0
+    assert called == [(tmp_path, False), (tmp_path, True)]
 
 
 # --- mean -------------------------------------------------------------------------------------------------------
@@ -368,7 +371,7 @@ def test_a_report_and_a_picture(here):
 
 @pytest.mark.parametrize("failing", ["riemdp.files.write_whole", "riemdp.plots.save_figure"])
 def test_a_release_that_was_paid_for_is_never_lost(here, monkeypatch, failing):
-    def full(path, content):
+    def full(path, content, *, force):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(failing, full)
@@ -377,7 +380,7 @@ def test_a_release_that_was_paid_for_is_never_lost(here, monkeypatch, failing):
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
     assert rd.Release.from_dict(json.loads(result.stdout)).n == 200
-    quiet = run("mean", "X.npy", *BALL, "--epsilon", 1, *ledger, "--out", "mean.npy", "--plot", "mean.png", "--quiet")
+    quiet = run("mean", "X.npy", *BALL, "--epsilon", 1, *ledger, "--out", "mean.npy", "--plot", "mean.png", "--quiet", "--force")
     assert quiet.exit_code == 2
     lost = failing.endswith("write_whole")
     assert rd.Release.from_dict(json.loads(quiet.stdout)).n == 200 if lost else quiet.stdout == ""
@@ -411,6 +414,105 @@ def test_a_ledger_that_vanishes_does_not_take_the_release_with_it(here, monkeypa
     assert result.exit_code == 0
     assert "the ledger is gone" in result.stdout
     assert "value" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--out mean.npy", "--report mean.html", "--plot mean.png"])
+def test_what_exists_is_replaced_only_by_force(here, option):
+    """And refused before anything is spent."""
+    path = here / option.split()[1]
+    path.write_text("what was there")
+    line = [*CHARGED, *option.split()]
+    refused = run(*line)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"riemdp: {option} exists already: pass another name, or --force to replace it.\n"
+    assert path.read_text() == "what was there"
+    assert not (here / "l.db").exists()
+    assert run(*line, "--force").exit_code == 0
+    assert path.read_bytes() != b"what was there"
+
+
+@pytest.mark.parametrize("option", ["--out mean.json", "--report mean.html", "--plot mean.png"])
+def test_what_appears_meanwhile_is_not_replaced_and_the_release_not_lost(here, monkeypatch, option):
+    path, original = here / option.split()[1], rd.Ledger.confirm
+
+    def confirm(self, entry):
+        path.write_text("another's")
+        original(self, entry)
+
+    monkeypatch.setattr(rd.Ledger, "confirm", confirm)
+    result = run(*CHARGED, *option.split())
+    assert result.exit_code == 2
+    assert "the release was made and is printed here" in result.stderr
+    assert "exists already" in result.stderr
+    assert "value" in result.stdout
+    assert path.read_text() == "another's"
+
+
+def test_plans_and_descriptors_replace_only_by_force(here):
+    np.save("images.npy", np.random.default_rng(0).integers(0, 256, (4, 8, 9), dtype=np.uint8))
+    plan = "plan --space sphere --size 2 --records 10 --radius 0.5 --mu 1 --plot errors.png"
+    for line in (plan, "descriptors images.npy --out D.npy"):
+        assert run(*line.split()).exit_code == 0
+        path = here / line.split()[-1]
+        before = path.read_bytes()
+        path.write_bytes(b"mine")
+        again = run(*line.split())
+        assert (again.exit_code, path.read_bytes()) == (2, b"mine")
+        assert "--force" in again.stderr
+        assert run(*line.split(), "--force").exit_code == 0
+        assert path.read_bytes() == before
+
+
+def test_force_never_replaces_what_is_read(here):
+    for line in ([*CHARGED, "--out", "X.npy", "--force"], [*CHARGED, "--out", "a.npy", "--report", "a.html", "--plot", "X.npy", "--force"]):
+        before = (here / "X.npy").read_bytes()
+        assert run(*line).exit_code == 2
+        assert (here / "X.npy").read_bytes() == before
+
+
+EVIL = "\x1b]0;owned\x07\x1b[31m[red]\u202ex\x9b2J"  # titles, colours, markup, writing direction
+
+
+def prints(text):
+    return all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_names_cannot_command_the_terminal(here):
+    """Files, folders, archives and ledgers may have any name, and forged ledgers any description."""
+    name = f"{EVIL}.npy"
+    np.savez(here / "two.npz", **{EVIL: np.eye(3), "b": np.eye(3)})
+    np.save(here / name, np.load("X.npy"))
+    (here / "[bold]l.db").write_bytes(b"")
+    for line in (
+        ["mean", f"missing{name}", *BALL, "--mu", 1],
+        ["mean", "two.npz", *BALL, "--mu", 1],
+        ["mean", f"two.npz:{EVIL}x", *BALL, "--mu", 1],
+        ["mean", name, *BALL, "--mu", 1, "--out", f"none/{name}"],
+        ["mean", name, *BALL, "--mu", 1, "--space", EVIL],
+        ["mean", name, *BALL, "--mu", 1, "--mechanism", EVIL],
+        ["mean", name, *BALL, "--mu", 1, "--out", f"out{name}"],
+        ["mean", name, *BALL, "--mu", 1, "--ledger", f"{EVIL}.db", "--budget-mu", 1],
+        ["mean", name, *BALL, "--mu", 1, "--ledger", f"{EVIL}.db", "--budget-mu", 1],
+        ["ledger", "show", f"{EVIL}.db"],
+        ["ledger", "show", "[bold]l.db"],
+        ["check", name, *BALL],
+        [EVIL],
+    ):
+        result = run(*line)
+        assert isinstance(result.exception, SystemExit | None), result.exception
+        assert prints(result.stdout + result.stderr), line
+    assert "[red]" in run("check", name, *BALL).stdout
+    assert "\\x1b" in run("check", name, *BALL).stdout
+
+
+def test_forged_descriptions_cannot_command_the_terminal(here, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("riemdp.privacy.ledger._require", lambda *_: None)
+        rd.Ledger("l.db", rd.GDP(1.0)).reserve(rd.GDP(0.5), f"{EVIL}\nleft    everything")
+    shown = run("ledger", "show", "l.db")
+    assert shown.exit_code == 0
+    assert prints(shown.stdout)
+    assert not [line for line in shown.stdout.splitlines() if line.startswith("left    everything")]
 
 
 def test_a_large_value_is_printed_only_if_nothing_else_holds_it(here):
@@ -510,7 +612,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, says):
 
 
 def test_a_refused_budget_is_exit_code_3(monkeypatch):
-    def refuse(out):
+    def refuse(out, *, force):
         raise rd.BudgetExceeded("The budget is spent: nothing was released.")
 
     monkeypatch.setattr("riemdp.demo.main", refuse)
@@ -527,20 +629,38 @@ def test_works_in_a_pipe_without_progress_or_colour():
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_a_bar_for_every_pass_on_a_terminal_only(monkeypatch):
-    class Screen(io.StringIO):
-        shows = True
+class Screen(io.StringIO):
+    """A terminal that keeps what it is shown."""
 
-        def isatty(self):
-            return self.shows
+    def isatty(self):
+        return True
 
-    monkeypatch.setattr(sys, "stderr", Screen())
-    with pass_bars("reading") as report:
-        for done in (1, 2, 3, 1, 2):
-            report(done, 3)
-    assert "reading, pass 2" in sys.stderr.getvalue()
-    monkeypatch.setattr(Screen, "shows", False)
-    with pass_bars("reading") as report:
+
+def shown_after(steps, monkeypatch):
+    """What is on the screen after these reports of blocks done, of 4."""
+    bars = []
+    with monkeypatch.context() as patch:
+        original = rich.progress.Progress.__enter__
+        patch.setattr(rich.progress.Progress, "__enter__", lambda bar: bars.append(bar) or original(bar))
+        patch.setattr(sys, "stderr", Screen())
+        with first_pass_bar() as report:
+            for done in steps:
+                report(done, 4)
+            return [(task.description, task.completed, task.total) for task in bars[0].tasks if task.visible]
+
+
+def test_the_bar_shows_the_first_pass_and_not_how_many_follow(monkeypatch):
+    """How often the records are read depends on them."""
+    assert shown_after([1, 2], monkeypatch) == [("reading", 2, 4)]
+    after_one = shown_after([1, 2, 3, 4], monkeypatch)
+    assert after_one == [("computing", 0, None)]
+    for more in ([1], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 4] * 7 + [1, 2]):
+        assert shown_after([1, 2, 3, 4, *more], monkeypatch) == after_one
+
+
+def test_no_bar_without_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with first_pass_bar() as report:
         assert report is None
 
 
@@ -556,18 +676,83 @@ def test_a_closed_pipe_is_left_in_silence(here):
     assert (closed.returncode, closed.stderr) == (141, "")
 
 
-def test_interruption_is_exit_code_130(monkeypatch):
-    def interrupt(out):
-        raise KeyboardInterrupt
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr("riemdp.demo.main", interrupt)
-    result = run("demo")
-    assert (result.exit_code, result.stderr) == (130, "")
+
+@pytest.mark.parametrize(
+    ("where", "arguments", "says"),
+    [
+        ("riemdp.demo.main", ["demo"], "riemdp ledger show demo/ledger.db tells what was spent."),
+        ("riemdp.audit.audit", [*AUDIT, "--mu", 1], "nothing was released or spent."),
+        ("riemdp.statistics.mean.plan", "plan --space sphere --size 2 --records 9 --radius 1 --mu 1".split(), "nothing was released or spent."),
+    ],
+)
+def test_interruption_is_one_sentence_and_exit_code_130(monkeypatch, where, arguments, says):
+    module, name = where.rsplit(".", 1)
+    __import__(module)
+    monkeypatch.setattr(sys.modules[module], name, interrupt)
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"riemdp: interrupted: {says}\n")
+
+
+CHARGED = ["mean", "X.npy", *BALL, "--mu", 1, "--ledger", "l.db", "--budget-mu", 1]
+RESERVED = "nothing was released; (mu = 1)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent."
+
+
+@pytest.mark.parametrize(
+    ("where", "says", "entries"),
+    [
+        ("riemdp.privacy.bounded.Bounded.__init__", "nothing was released or spent.", None),
+        ("riemdp.statistics.mean.private_mean", "nothing was released, and nothing of {} was spent.", []),
+        ("riemdp.privacy.ledger.Ledger.reserve", "nothing was released; riemdp ledger show {} tells whether (mu = 1)-Gaussian differential privacy was reserved.", []),
+        ("riemdp.privacy.bounded.Bounded.model", RESERVED, ["reserved"]),
+        ("riemdp.privacy.ledger.Ledger.confirm", RESERVED, ["reserved"]),
+    ],
+)
+def test_an_interrupted_mean_says_what_is_spent(here, monkeypatch, where, says, entries):
+    monkeypatch.setattr(where, interrupt)
+    result = run(*CHARGED, "--out", "mean.npy")
+    book = here / "l.db"
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", f"riemdp: interrupted: {says.format(book)}\n")
+    monkeypatch.undo()
+    assert book.exists() == (entries is not None)
+    assert entries is None or [entry.status for entry in rd.Ledger(book).history()] == entries
+    assert not (here / "mean.npy").exists()
+
+
+def test_an_interrupted_mean_without_a_ledger_has_spent_nothing(here, monkeypatch):
+    monkeypatch.setattr("riemdp.statistics.mean.private_mean", interrupt)
+    result = run("mean", "X.npy", *BALL, "--mu", 1)
+    assert result.stderr == "riemdp: interrupted: nothing was released; there is no ledger in which anything could be spent.\n"
+
+
+@pytest.mark.parametrize(("form", "place"), [(["--out", "mean.json"], "in mean.json"), ([], "printed here"), (["--out", "mean.json", "--quiet"], "in mean.json")])
+def test_an_interrupted_picture_does_not_take_the_release_with_it(here, monkeypatch, form, place):
+    monkeypatch.setattr("riemdp.plots.plot_release", interrupt)
+    result = run(*CHARGED, "--plot", "mean.png", *form)
+    assert result.exit_code == 130
+    assert result.stderr == f"riemdp: interrupted: (mu = 1)-Gaussian differential privacy was spent and the release is {place}; other files may be missing.\n"
+    assert ("value" in result.stdout) == ("--quiet" not in form)
+    assert (here / "mean.json").exists() == bool(form)
+
+
+@pytest.mark.parametrize("step", ["riemdp.cli.releasing.Outputs.keep", "riemdp.cli.releasing._pages"])
+def test_what_is_paid_for_is_written_and_printed_before_an_interrupt_is_heard(here, monkeypatch, step):
+    module, name = step.rsplit(".", 1)
+    owner = vars(sys.modules["riemdp.cli.releasing"])["Outputs"] if name == "keep" else sys.modules[module]
+    original = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *a, **o: (signal.raise_signal(signal.SIGINT), original(*a, **o))[1])
+    result = run(*CHARGED, "--out", "mean.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "value" in result.stdout
+    assert rd.Release.load("mean.json").n == 200
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("problem", [MemoryError, OverflowError])
 def test_too_much_is_one_line(monkeypatch, problem):
-    def too_much(out):
+    def too_much(out, *, force):
         raise problem
 
     monkeypatch.setattr("riemdp.demo.main", too_much)

@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 
@@ -251,6 +252,38 @@ def test_an_interrupted_release_is_counted_once_and_leaves_nothing(tmp_path):
         assert CliRunner().invoke(app, line.split()).exit_code == 130
     assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy", "ledger.db"]
     assert [entry.status for entry in rd.Ledger(ledger).history()] == ["reserved"]
+
+
+INTERRUPTED = """
+import os, signal
+from riemdp.cli import main
+from {module} import {owner} as owner
+original = owner.{name}
+def interrupted(*arguments, **options):
+    os.killpg(0, signal.SIGINT)  # as a terminal does: the workers too
+    return original(*arguments, **options)
+owner.{name} = interrupted
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        (("distributed", "Client", "_start"), "nothing was released or spent."),
+        (("riemdp.sources", "DaskSource", "_parts"), "nothing was released; (mu = 0.5)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent."),
+    ],
+)
+def test_ctrl_c_with_workers_is_one_line(tmp_path, place, says):
+    """While they start, and while they work: no worker hears it."""
+    np.save(tmp_path / "X.npy", records("affine", 500))
+    module, owner, name = place
+    (tmp_path / "run.py").write_text(INTERRUPTED.format(module=module, owner=owner, name=name))
+    line = "mean X.npy --space spd-affine --center identity --radius 1.5 --mu 0.5 --ledger l.db --budget-mu 1 --workers 2 --out mean.npy"
+    done = subprocess.run([sys.executable, "run.py", *line.split()], cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (130, f"riemdp: interrupted: {says.format(tmp_path / 'l.db')}\n")
+    assert not (tmp_path / "mean.npy").exists()
 
 
 # --- the command line ----------------------------------------------------------------------------------------------

@@ -34,6 +34,15 @@ def test_prints_draws_reports_and_refuses_a_second_time(tmp_path):
     assert len(rd.Ledger(folder / "ledger.db").history()) == 1
 
 
+@pytest.mark.parametrize("name", ["report.html", "means.png"])
+def test_files_of_that_name_are_not_replaced(tmp_path, name):
+    """And nothing is spent; in test_prints above, a ledger that is spent refuses by itself."""
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(rd.InputError, match="exists already: pass another folder, or --force"):
+        demo.main(tmp_path)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_every_descriptor_lies_in_the_public_ball(digits):
     ball = demo.public_ball()
     assert demo.SPACE.dist(digits.descriptors, ball.center).max() <= ball.radius

@@ -253,3 +253,11 @@ def test_whether_the_numbers_of_records_of_sites_are_public_is_said_alike():
     assert "the number of records of each site is public" in text_of("docs/guides/silos.md")
     for page in ("docs/threat-model.md", "docs/known-limitations.md", "SECURITY.md"):
         assert re.search(r"number of records \(with \W*sites\b[^)]*\)?: of each\)", text_of(page)), page
+
+
+@pytest.mark.parametrize("page", [DOCS / "index.md", ROOT / "README.md"], ids=["index", "readme"])
+def test_nobody_is_told_that_a_budget_survives_copies(page):
+    """An old copy that is put back forgets what was spent since."""
+    text = " ".join(page.read_text().split())
+    assert not re.search(r"surviv\w+ [^.]*cop(y|ies)", text)
+    assert "can't be overspent" not in text

@@ -73,6 +73,48 @@ def test_killed_at_every_step(tmp_path):
     assert len(outcomes) == 10
 
 
+# --- interrupted -----------------------------------------------------------------------------------------------------
+
+INTERRUPTED = """
+import os, signal, sys
+from {module} import {owner} as owner
+original = owner.{name}
+def interrupted(*arguments, **options):
+    os.killpg(0, signal.SIGINT)  # as a terminal does
+    return original(*arguments, **options)
+owner.{name} = interrupted
+from riemdp.cli import main
+main()
+"""
+LINE = "mean X.npy --space sphere --center north --radius 0.5 --mu 0.5 --ledger ledger.db --budget-mu 1 --out mean.json --plot mean.png"
+MU = "(mu = 0.5)-Gaussian differential privacy"
+
+
+def interrupted_at(module, owner, name, folder):
+    """`riemdp mean` in a process group of its own, in which Ctrl-C is pressed as this function is called."""
+    code = INTERRUPTED.format(module=module, owner=owner, name=name)
+    command = [sys.executable, "-c", code, *LINE.split()]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, start_new_session=True, check=False)
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    ("place", "says", "entries", "left"),
+    [
+        (("riemdp.statistics.mean", "Query", "plan"), "nothing was released or spent.", None, []),
+        (("riemdp.privacy.bounded", "Bounded", "model"), f"nothing was released; {MU} was reserved, entry 1 of {{}}, and stays spent.", ["reserved"], []),
+        (("riemdp.plots", "releases", "_figure"), f"{MU} was spent and the release is in mean.json; other files may be missing.", ["released"], ["mean.json"]),
+    ],
+)
+def test_ctrl_c_says_what_was_spent(tmp_path, place, says, entries, left):
+    np.save(tmp_path / "X.npy", X)
+    done = interrupted_at(*place, tmp_path)
+    book = tmp_path / "ledger.db"
+    assert (done.returncode, done.stderr) == (130, f"riemdp: interrupted: {says.format(book)}\n")
+    assert sorted(os.listdir(tmp_path)) == sorted(["X.npy", *left, *(["ledger.db"] if entries else [])])
+    assert not entries or [entry.status for entry in rd.Ledger(book).history()] == entries
+
+
 # --- no room, no rights -----------------------------------------------------------------------------------------------
 
 
@@ -95,6 +137,7 @@ def test_what_was_paid_for_is_printed_when_the_disk_is_full(tmp_path):
         assert outcome["lines"] == (outcome["code"] == 2)
         assert outcome["spent"] == outcome["printed"]
         assert outcome["written"] <= outcome["printed"]
+        assert outcome["spent"] == (outcome["room"] >= 2**20)  # a full disk is noticed before
 
 
 @pytest.mark.parametrize("step", ["mkstemp", "fdopen", "fsync", "chmod", "replace"])
@@ -110,9 +153,43 @@ def test_a_failing_write_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(files.tempfile if step == "mkstemp" else files.os, step, fail)
         with pytest.raises(rd.InputError, match="cannot be written"):
-            release().save(path)
+            release().save(path, force=True)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["mean.json"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_replaces_another_only_by_force(tmp_path, monkeypatch, has_links):
+    """Whatever appears between a look and the write: also where a disk knows no links."""
+
+    def no_links(*_):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not has_links:
+        monkeypatch.setattr(files.os, "link", no_links)
+    path = tmp_path / "mean.json"
+    files.write_whole(path, b"first")
+    with pytest.raises(rd.InputError, match="exists already: pass another, or force=True"):
+        files.write_whole(path, b"second")
+    assert path.read_bytes() == b"first"
+    path.unlink()
+    path.symlink_to("nowhere")
+    with pytest.raises(rd.InputError, match="exists already"):
+        files.write_whole(path, b"third")
+    files.write_whole(path, b"fourth", force=True)
+    assert path.read_bytes() == b"fourth"
+    assert os.listdir(tmp_path) == ["mean.json"]
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_an_interrupted_write_leaves_no_draft(tmp_path, monkeypatch, force):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        files.write_whole(tmp_path / "mean.json", b"first", force=force)
+    assert os.listdir(tmp_path) == []
 
 
 @contextmanager
@@ -229,6 +306,11 @@ def test_forks_after_import_draw_their_own_noise(tmp_path):
     everything = [*result["mine"], *result["theirs"], *result["values"]["wrapped-laplace"]]
     assert len(set(everything)) == len(everything)
     assert result["entries"] == ["released"] * 6
+
+
+@needs_fork
+def test_a_child_born_beside_an_import_does_not_wait_for_it(tmp_path):
+    assert run_worker("fork_beside_an_import", tmp_path) == {"flint": True, "riemdp.kernels.angles": True}
 
 
 @needs_fork

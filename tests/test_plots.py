@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -285,6 +286,14 @@ def test_utility_refuses_what_cannot_be():
         plots.plot_utility("ball", rd.PureDP(1.0), n=10)
 
 
+@pytest.mark.parametrize("name", ["$", r"$\frac$"])
+def test_a_dollar_in_a_name_is_a_dollar(name, monkeypatch):
+    monkeypatch.setattr(rd.Sphere, "__repr__", lambda space: name)
+    assert pixels(plots.plot_utility(rd.Ball(rd.Sphere(2), [0, 0, 1], 0.5), rd.PureDP(1.0), n=10)).any()
+    release = replace(some_release(rd.SPDAffine(3), rd.PureDP(1.0)), statistic=name, mechanism=name)
+    assert pixels(plots.plot_release(release)).any()
+
+
 # --- files -------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +306,16 @@ def test_saved_whole_and_always_the_same(tmp_path, suffix, magic):
     assert paths[0].read_bytes().startswith(magic)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert sorted(tmp_path.iterdir()) == paths
+
+
+def test_a_picture_replaces_another_only_by_force(tmp_path):
+    figure, path = plots.plot_tradeoff(rd.PureDP(1.0)), tmp_path / "curve.svg"
+    path.write_text("mine")
+    with pytest.raises(rd.InputError, match="force=True"):
+        plots.save_figure(figure, path)
+    assert path.read_text() == "mine"
+    plots.save_figure(figure, path, force=True)
+    assert "<svg" in path.read_text()
 
 
 @pytest.mark.parametrize("name", ["mean", "mean.jpeg", "nowhere/mean.png"])

@@ -16,6 +16,7 @@ import pytest
 import riemdp as rd
 from manifolds.examples import exported_spaces
 from riemdp import plots, report
+from riemdp.errors import printable
 from riemdp.privacy.guarantee import Guarantee
 
 VOID = {"meta", "link", "img", "source", "br"}
@@ -194,6 +195,17 @@ def test_everything_is_escaped(releases, tmp_path):
     assert page.text.count(evil) >= 3
 
 
+@pytest.mark.parametrize("name", ["$", r"a $\frac$ b", r"$\undefined$", "\x1b[31m\u202ered"])
+@pytest.mark.parametrize("field", ["statistic", "mechanism", "version"])
+def test_names_in_a_file_are_names(releases, tmp_path, name, field):
+    """No formulas, and no commands: whatever a file says."""
+    replace(releases["spd-affine"], **{field: name}).save(tmp_path / "release.json")
+    html = report.report_html(rd.Release.load(tmp_path / "release.json"))
+    assert escape(printable(name)) in html
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+
+
 def test_refuses_what_is_no_release_or_ledger(releases, tmp_path):
     with pytest.raises(rd.InputError, match="private_mean"):
         report.report_html(np.eye(3))
@@ -207,6 +219,12 @@ def test_written_whole(pages, releases, tmp_path):
     report.write_report(releases["sphere"], tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == pages["sphere"]
     assert len(list(tmp_path.iterdir())) == 1
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(rd.InputError, match="force=True"):
+        report.write_report(releases["sphere"], tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == "mine"
+    report.write_report(releases["sphere"], tmp_path / "report.html", force=True)
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == pages["sphere"]
 
 
 # --- what it promises --------------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ WRONG = {
     "negative radius": ("mean X.npy --space spd-affine --center identity --radius -1 --epsilon 1", "radius = -1"),
     "overflowing radius": ("mean X.npy --space spd-affine --center identity --radius 1e999 --epsilon 1", "radius = inf"),
     "radius too large": ("mean sphere.npy --space sphere --center north --radius 3 --epsilon 1", "too large for Sphere"),
+    "radius above what is computed": ("mean sphere.npy --space sphere --center north --radius 1.5 --epsilon 1", "pass at most 1.41"),
+    "radius above what is unique": ("mean sphere.npy --space sphere --center north --radius 1.6 --epsilon 1", "pass at most 1.41"),
+    "radius in degrees": ("mean sphere.npy --space sphere --center north --radius 30 --epsilon 1", "if these are degrees, pass 0.523"),
+    "radius too small": ("mean sphere.npy --space sphere --center north --radius 1e-20 --epsilon 1", "is too small to compute"),
     "missing centre": ("mean X.npy --space spd-affine --radius 1 --epsilon 1", "--center is missing"),
     "missing radius": ("mean X.npy --space spd-affine --center identity --epsilon 1", "--radius is missing"),
     "centre of another space": ("mean sphere.npy --space sphere --center identity --radius 1 --epsilon 1", "--center identity"),
@@ -109,6 +113,11 @@ WRONG = {
     "output among the data": (f"mean mixed {PLACE} --epsilon 1 --out mixed/mean.npy", "come among"),
     "output over a pattern": (f"mean 'mixed/*.npy' {PLACE} --epsilon 1 --out mixed/a.npy", "would overwrite"),
     "output over the centre": ("mean X.npy --space spd-affine --center center3.npy --radius 1 --epsilon 1 --out center3.npy", "would overwrite"),
+    "output exists": (f"{MEAN} --out words.npy", "--out words.npy exists already"),
+    "report exists": (f"{MEAN} --report old.html", "--report old.html exists already"),
+    "picture exists": (f"{MEAN} --plot old.png", "--force to replace it"),
+    "output over the data by force": (f"{MEAN} --out X.npy --force", "would overwrite"),
+    "output that leads nowhere": (f"{MEAN} --out lost.npy", "exists already"),
     "name too long": (f"{MEAN} --out {'m' * 300}.npy", "cannot be written"),
     "report in no folder": (f"{MEAN} --out mean.npy --report none/mean.html", "--report none/mean.html"),
     "report of another format": (f"{MEAN} --out mean.npy --report mean.pdf", ".html"),
@@ -149,6 +158,9 @@ WRONG = {
     "plan: no size": ("plan --space sphere --records 10 --radius 0.5 --epsilon 1", "--size"),
     "plan: no radius": ("plan --space sphere --size 2 --records 10 --epsilon 1", "--radius"),
     "plan: picture in no folder": (f"{PLAN} --epsilon 1 --plot none/x.png", "--plot none/x.png"),
+    "plan: picture exists": (f"{PLAN} --epsilon 1 --plot old.png", "exists already"),
+    "demo: report exists": ("demo mine", "mine/report.html exists already"),
+    "descriptors: output exists": ("descriptors images.npy --out words.npy", "exists already"),
     "check: missing centre": ("check X.npy --space spd-affine --radius 1", "--center is missing"),
     "check: missing file": (f"check none.npy {PLACE}", "none.npy"),
     "descriptors: no output": ("descriptors images.npy", "--out"),
@@ -195,10 +207,14 @@ def files(tmp_path_factory):
     }  # fmt: skip
     for name, content in contents.items():
         (place / name).write_bytes(content)
-    for name in ("folder", "folder.npy", "mixed"):
+    for name in ("old.html", "old.png"):
+        (place / name).write_bytes(b"an older one")
+    for name in ("folder", "folder.npy", "mixed", "mine"):
         (place / name).mkdir()
     for name, k in (("a", 3), ("b", 2)):
         np.save(place / "mixed" / f"{name}.npy", np.eye(k))
+    (place / "mine" / "report.html").write_text("mine")
+    (place / "lost.npy").symlink_to("nowhere.npy")
     make_ledgers(place)
     return place
 
@@ -221,7 +237,7 @@ def make_ledgers(place):
 @pytest.fixture
 def here(files, tmp_path, monkeypatch):
     """A copy of the files as the working folder."""
-    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True, symlinks=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

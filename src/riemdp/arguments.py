@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_DOWN, ROUND_UP, Context
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,16 @@ def finite_number(value: Any, name: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} = {value!r}: pass a finite number.")
     return number
+
+
+def rounded_down(number: float) -> str:
+    """A positive number to 3 digits, not above it: one that may be passed where the number is the most."""
+    return f"{float(Context(prec=3, rounding=ROUND_DOWN).create_decimal(number)):g}"
+
+
+def rounded_up(number: float) -> str:
+    """A positive number to 3 digits, not below it."""
+    return f"{float(Context(prec=3, rounding=ROUND_UP).create_decimal(number)):g}"
 
 
 def as_array(value: Any, name: str) -> Array:

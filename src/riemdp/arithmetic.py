@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import riemdp.forking  # noqa: F401  flint is imported by whoever computes first, maybe beside a fork()
+
 if TYPE_CHECKING:
     from flint import arb
 

@@ -7,10 +7,12 @@ shown beside the private ones; with records of people they must not be.
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE
@@ -18,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from riemdp.descriptors import MARGIN, covariance_descriptors, descriptor_eigenvalue_bounds
-from riemdp.errors import RiemdpError
+from riemdp.errors import InputError, RiemdpError, printable
 from riemdp.manifolds import SPDLogEuclidean
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
@@ -26,6 +28,9 @@ from riemdp.privacy.guarantee import GDP
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.frechet import frechet_mean
 from riemdp.statistics.mean import plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DIGITS = range(10)
 TESTED = 5  # every fifth image is kept to try the means on
@@ -37,7 +42,7 @@ FEATURES = (
     "$x$", "$y$", "$I$", "$|I_x|$", "$|I_y|$", "$|I_{xx}|$", "$|I_{yy}|$", "$\\Vert\\nabla I\\Vert$", "angle",
 )  # fmt: skip
 LOOK = (
-    "\nLook at {report} in a browser: what was released, what the guarantee means, what an attacker can learn. And at "
+    "Look at {report} in a browser: what was released, what the guarantee means, what an attacker can learn. And at "
     "{picture}: the private means keep what sets the digits apart (purple for more, orange for less than in "
     "the mean of all), with some noise. The budget in {ledger} is spent: run the demo again in this folder, and it "
     "refuses."
@@ -116,11 +121,9 @@ def comparison(digits: Digits, private: Array, exact: Array) -> Table:
     return out
 
 
-def draw(digits: Digits, private: Array, exact: Array, path: Path) -> None:
+def draw(digits: Digits, private: Array, exact: Array) -> Figure:
     """Average images above what sets each digit's descriptor apart, exactly and privately."""
     from matplotlib.figure import Figure
-
-    from riemdp.plots import save_figure
 
     known = digits.is_known
     averages = np.stack([digits.images[known & (digits.labels == digit)].mean(axis=0) for digit in DIGITS])
@@ -132,7 +135,7 @@ def draw(digits: Digits, private: Array, exact: Array, path: Path) -> None:
     _row(figure, axes[2], private_logs - private_logs.mean(axis=0), "private mean", cmap="PuOr")
     _label(axes)
     figure.suptitle("What sets each digit's covariance descriptor apart from the mean of all digits", fontsize=14)
-    save_figure(figure, path)
+    return figure
 
 
 def _row(figure: Any, axes: Any, pictures: Array, name: str, *, cmap: str) -> None:
@@ -163,17 +166,28 @@ def _spent(ledger: Ledger) -> str:
     return f"mu = {spent.mu:.3g}" if isinstance(spent, GDP) else "nothing"
 
 
-def main(out_dir: str | Path = "demo") -> Path:
+def _require_free(paths: Iterable[Path], ledger: Path) -> None:
+    """Before anything is spent; a budget that is spent already refuses by itself."""
+    taken = [path for path in paths if os.path.lexists(path)]
+    if taken and not (ledger.exists() and Ledger(ledger).spent):
+        raise InputError(f"{taken[0]} exists already: pass another folder, or --force to replace it.")
+
+
+def main(out_dir: str | Path = "demo", *, force: bool = False) -> Path:
     """Run the demonstration; returns the path of the report."""
     from riemdp.estimators import PrivateMDM
+    from riemdp.plots import save_figure
     from riemdp.report import write_report
 
-    folder, console = Path(out_dir), Console()
+    folder, console = Path(out_dir), Console(markup=False, emoji=False)
+    report, picture, book = (folder / name for name in ("report.html", "means.png", "ledger.db"))
+    if not force:
+        _require_free((report, picture), book)
     folder.mkdir(parents=True, exist_ok=True)
     digits, ball = load_digits(), public_ball()
     console.print(f"{len(digits.labels):,} images of handwritten digits, described by 9 x 9 covariance matrices.")
     console.print(plans(ball, int(digits.counts.min())))
-    ledger = Ledger(folder / "ledger.db", budget=BUDGET)
+    ledger = Ledger(book, budget=BUDGET)
     model = PrivateMDM(ball=ball, guarantee=BUDGET, adapt=True, ledger=ledger)
     model.fit(digits.descriptors[digits.is_known], digits.labels[digits.is_known])
     private, exact = model.means_, exact_means(digits)
@@ -184,10 +198,9 @@ def main(out_dir: str | Path = "demo") -> Path:
         f"Spent: {_spent(ledger)} of mu = {BUDGET.mu:g}.",
         highlight=False,
     )
-    report, picture = folder / "report.html", folder / "means.png"
-    write_report(model.releases_[0], report, ledger=ledger)
-    draw(digits, private, exact, picture)
-    console.print(LOOK.format(report=report, picture=picture, ledger=ledger.path), highlight=False)
+    write_report(model.releases_[0], report, ledger=ledger, force=force)
+    save_figure(draw(digits, private, exact), picture, force=force)
+    console.print("", printable(LOOK.format(report=report, picture=picture, ledger=book)), sep="\n", highlight=False)
     return report
 
 

@@ -1,8 +1,24 @@
 """The errors a user can meet. Every message names the argument, its value and the remedy."""
 
 
+def printable(text: object) -> str:
+    r"""The text with whatever does not print in Python's escapes, as \x1b: names in files may hold anything.
+
+    A terminal obeys control characters, and marks of writing direction make a name look like another one.
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(text))
+
+
+def one_line(message: object) -> str:
+    """A message without line breaks: some libraries quote in theirs what they were given."""
+    return printable(" ".join(line.strip() for line in str(message).splitlines()))
+
+
 class RiemdpError(ValueError):
-    """Base class of every error that riemdp raises on purpose."""
+    """Base class of every error that riemdp raises on purpose; its message is one line that prints."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(message))
 
 
 class InputError(RiemdpError):
@@ -19,13 +35,3 @@ class BudgetExceeded(RiemdpError):
 
 class ConvergenceError(RiemdpError):
     """A certificate could not be reached; nothing uncertified is ever returned."""
-
-
-def one_line(message: object) -> str:
-    """A message without line breaks: some libraries quote in theirs what they were given."""
-    return " ".join(str(message).split())
-
-
-def printable(text: object) -> str:
-    """A text with its control characters spelled out: names of files and entries may hold what steers a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

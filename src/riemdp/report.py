@@ -9,7 +9,7 @@ import base64
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from html import escape as escape_html
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riemdp.errors import InputError, MechanismError
+from riemdp.errors import InputError, MechanismError, printable
 from riemdp.files import write_whole
 from riemdp.manifolds import (
     Euclidean,
@@ -30,7 +30,7 @@ from riemdp.manifolds import (
     Sphere,
 )
 from riemdp.manifolds.base import Array
-from riemdp.mechanisms import by_name
+from riemdp.mechanisms import MECHANISMS
 from riemdp.plots import (
     STATISTIC_NAMES,
     figure_bytes,
@@ -54,9 +54,11 @@ FEW_ROWS, MOST_ROWS, MOST_COLUMNS = 12, 200, 12  # of a value that is shown as a
 MOST_ENTRIES = 50  # of a ledger, the latest
 
 
-def write_report(release: Release, path: str | Path, *, ledger: Ledger | None = None) -> None:
-    """Write the page about a release, whole or not at all."""
-    write_whole(path, report_html(release, ledger=ledger).encode())
+def write_report(
+    release: Release, path: str | Path, *, ledger: Ledger | None = None, force: bool = False
+) -> None:
+    """Write the page about a release, whole or not at all; over an existing file only with `force`."""
+    write_whole(path, report_html(release, ledger=ledger).encode(), force=force)
 
 
 def report_html(release: Release, *, ledger: Ledger | None = None) -> str:
@@ -73,6 +75,11 @@ def report_html(release: Release, *, ledger: Ledger | None = None) -> str:
 
 
 # --- pieces of HTML; everything that is not a literal here passes through escape() -----------------------------
+
+
+def escape(text: str) -> str:
+    """Text that shows as itself in a page, whatever letters it has."""
+    return escape_html(printable(text))
 
 
 def _section(heading: str, *content: str) -> str:
@@ -347,14 +354,15 @@ def _other_plans(release: Release) -> list[Plan]:
     ball = Ball(release.space, release.center, release.radius)
     try:
         found = plan(ball, release.n, release.guarantee, statistic=release.statistic)
-    except MechanismError:
+    except (InputError, MechanismError):  # InputError: of a statistic or for a mechanism that is not known here
         return []
     return [row for row in found if row.mechanism != release.mechanism]
 
 
 def _notes(plans: Sequence[Plan]) -> str:
     """What some of the mechanisms suppose beyond what all do."""
-    texts = [f"{row.mechanism} supposes more: {text}." for row in plans for text in by_name(row.mechanism).assumptions]
+    known = [row.mechanism for row in plans if row.mechanism in MECHANISMS]
+    texts = [f"{name} supposes more: {text}." for name in known for text in MECHANISMS[name].assumptions]
     return "".join(_p(text, "note") for text in texts)
 
 

@@ -5,6 +5,8 @@ the claimed sensitivity, for all records whatever; what cannot be done is refuse
 from __future__ import annotations
 
 import math
+import pickle
+import re
 import warnings
 from dataclasses import replace
 
@@ -15,6 +17,7 @@ import pytest
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import SPACES
+from riemdp.manifolds import radii
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
@@ -568,8 +571,8 @@ WRONG = [
     ({"footpoint": [[0, 0, 1]]}, rd.InputError, "footpoint"),
     ({"footpoint": [0, 0, np.nan]}, rd.InputError, "footpoint"),
     ({"footpoint": [0, 0, -1]}, rd.InputError, "footpoint"),
-    ({"ball": rd.Ball(rd.Sphere(2), [0, 0, 1], 1.5)}, rd.MechanismError, "radius"),
-    ({"ball": rd.Ball(rd.Sphere(2), [0, 0, 1], 1e-16)}, rd.MechanismError, "radius"),
+    ({"ball": rd.Ball(rd.Sphere(2), [0, 0, 1], 1.5)}, rd.MechanismError, "radius = 1.5 is too large .* pass at most 1.41, or"),
+    ({"ball": rd.Ball(rd.Sphere(2), [0, 0, 1], 1e-16)}, rd.MechanismError, "radius = 1e-16 is too small .* pass at least"),
     ({"ball": rd.Ball(rd.SPDAffine(3), np.eye(3), 50.0), "X": np.ones((4, 3, 3))}, rd.MechanismError, "radius"),
     ({"ball": rd.Ball(rd.Hyperbolic(2), [1, 0, 0], 1e90)}, rd.MechanismError, "radius"),
     ({"ball": rd.Ball(rd.Euclidean(3), [0, 0, 0], 1e100), "guarantee": rd.PureDP(1e-300)}, rd.InputError, "exceeds"),
@@ -587,6 +590,52 @@ def test_wrong_arguments_are_refused_before_anything_is_read_or_spent(wrong, err
     assert str(caught.value).endswith(".")
     assert "\n" not in str(caught.value)
     assert (tmp_path / "ledger.db").read_bytes() == before
+
+
+def advised(space, radius, n):
+    """What a refusal of this radius advises: 'most' or 'least', and the number."""
+    with pytest.raises(rd.MechanismError) as caught:
+        rd.plan(rd.Ball(space, space.origin, radius), n, PURE)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    return re.search(r"pass at (most|least) ([\d.e-]+\d), or statistic='tangent-mean'\.$", str(caught.value)).groups()
+
+
+@curved
+@pytest.mark.parametrize("n", [1, 100, 10**6])
+def test_a_refused_radius_is_answered_with_the_one_that_works(space, n):
+    """With the last that does for every mechanism, to 2 %; and the tangent mean works with the refused one."""
+    wide = 0.95 * space.uniqueness_radius if math.isfinite(space.uniqueness_radius) else 1e3
+    for radius, side, further in ((wide, "most", 1.02), (1e-30, "least", 0.98)):
+        found, number = advised(space, radius, n)
+        assert found == side
+        assert rd.plan(rd.Ball(space, space.origin, float(number)), n, PURE)
+        assert rd.plan(rd.Ball(space, space.origin, radius), n, PURE, statistic="tangent-mean")
+        assert intrinsic._is_offered(space, float(number), n)
+        assert not intrinsic._is_offered(space, further * float(number), n)
+
+
+def test_too_many_records_for_any_radius_are_named():
+    with pytest.raises(rd.MechanismError, match=r"n = 10000000000000 is too large .* in any ball: pass statistic='tangent-mean'"):
+        rd.plan(SPHERE, 10**13, PURE)
+
+
+@pytest.mark.parametrize(
+    ("space", "radius", "says"),
+    [
+        (rd.Sphere(2), 1.6, r"pass at most 1\.41\.$"),
+        (rd.Sphere(2), 30, r"pass at most 1\.41; if these are degrees, pass 0\.523\.$"),
+        (rd.Sphere(2, curvature=4.0), 30, r"pass at most 0\.706; if these are degrees, pass 0\.261\.$"),
+        (rd.Sphere(2), 100, r"pass at most 1\.41; it is the length of an arc, not degrees\.$"),
+        (rd.KendallShapes(5), 20, r"pass at most 0\.706; if these are degrees, pass 0\.349\.$"),
+        (rd.Product(rd.Sphere(2), rd.Euclidean(2)), 30, r"pass at most 1\.41\.$"),
+    ],
+)
+def test_a_ball_that_is_too_large_names_the_largest_and_suspects_degrees(space, radius, says):
+    with pytest.raises(rd.InputError, match=says) as caught:
+        rd.Ball(space, space.origin, radius)
+    for number in re.findall(r"pass (?:at most )?(\d\.\d+)", str(caught.value)):
+        assert rd.plan(rd.Ball(space, space.origin, float(number)), 100, PURE)
+    assert radii.USABLE == intrinsic.LARGEST_BALL
 
 
 @pytest.mark.parametrize("ledger", ["ledger.db", 3, {}, rd.GDP(1.0)])

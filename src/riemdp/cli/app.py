@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -12,8 +13,13 @@ from typer.core import TyperGroup
 from riemdp.errors import BudgetExceeded, RiemdpError, one_line
 
 BAD_INPUT, REFUSED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+NOTHING_SPENT = "nothing was released or spent."
 # The base of all complaints about usage; typer takes it from click or brings its own, by version.
 _UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class Interrupted(Exception):
+    """Ctrl-C, and a sentence on what it left behind."""
 
 
 class _OneLineErrors(TyperGroup):
@@ -26,7 +32,8 @@ class _OneLineErrors(TyperGroup):
         except (RiemdpError, _UsageProblem) as problem:
             complain(problem.format_message() if hasattr(problem, "format_message") else str(problem))
             sys.exit(REFUSED if isinstance(problem, BudgetExceeded) else BAD_INPUT)
-        except typer.Abort:
+        except (Interrupted, typer.Abort) as problem:
+            complain(f"interrupted: {str(problem) or NOTHING_SPENT}")
             sys.exit(INTERRUPTED)
         except (MemoryError, OverflowError):
             complain("this needs more memory, or larger numbers, than there are: pass something smaller.")
@@ -40,6 +47,8 @@ class _OneLineErrors(TyperGroup):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still in the buffer
             raise typer.Exit(BROKEN_PIPE) from None
+        except KeyboardInterrupt:
+            raise Interrupted(NOTHING_SPENT) from None
 
 
 def complain(message: str) -> None:
@@ -65,7 +74,10 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point of the command `riemdp`."""
-    app(prog_name="riemdp")
+    try:
+        app(prog_name="riemdp")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: what ends now cannot be interrupted
 
 
 def _print_version(asked: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riemdp.cli import options as o
+from riemdp.cli.app import Interrupted
 from riemdp.cli.output import facts, progress_bar, show
 
 if TYPE_CHECKING:
@@ -72,8 +73,14 @@ def _rows(found: Audit) -> dict[str, str]:
     }
 
 
-def demo(out: Annotated[Path, typer.Argument(help="Folder for the picture.")] = Path("demo")) -> None:
+def demo(
+    out: Annotated[Path, typer.Argument(help="Folder for picture, report and ledger.")] = Path("demo"),
+    force: o.ForceOption = False,
+) -> None:
     """Real data, from images to means: a table and a picture."""
     from riemdp.demo import main as show_demo
 
-    show_demo(out)
+    try:
+        show_demo(out, force=force)
+    except KeyboardInterrupt:
+        raise Interrupted(f"riemdp ledger show {out / 'ledger.db'} tells what was spent.") from None

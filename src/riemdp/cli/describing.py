@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riemdp.cli.options import OUTPUT, JsonOption
+from riemdp.cli.options import OUTPUT, ForceOption, JsonOption
 from riemdp.cli.output import check_outputs, facts, progress_bar, show, title
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def descriptors(
     region: Annotated[
         tuple[int, int, int, int] | None, typer.Option(metavar="TOP LEFT HEIGHT WIDTH", help="Part of the images.")
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Turn images into covariance matrices of their pixels, and print the public ball that holds them all.
@@ -40,11 +41,11 @@ def descriptors(
     from riemdp.descriptors import covariance_descriptors
     from riemdp.files import write_whole
 
-    check_outputs({"--out": (out, (".npy",))}, [images])
+    check_outputs({"--out": (out, (".npy",))}, [images], force=force)
     pixels = _load(images)
     matrices = covariance_descriptors(pixels, eta, features, region=region)
     np.save(buffer := io.BytesIO(), matrices)
-    write_whole(out, buffer.getvalue())
+    write_whole(out, buffer.getvalue(), force=force)
     found = _bounds(matrices, 3 if pixels.ndim == 4 else 1, eta, features)
     command = shlex.join(["riemdp", "mean", str(out), *_BALL, *map(repr, found["tight"]["eigenvalues"]), *_REST])
     if as_json:

@@ -203,4 +203,7 @@ SchedulerOption = Annotated[
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)
 ]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace output files that exist.", rich_help_panel=OUTPUT)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.", rich_help_panel=OUTPUT)]

@@ -1,21 +1,29 @@
-"""What is printed and written: tables and facts for people, files that are checked before anything is spent."""
+"""What is printed and written: tables and facts for people, files that are checked before anything is spent.
+
+Whatever is shown passes through `printable` here: names of files and descriptions are not the program's own.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from riemdp.errors import InputError
+from riemdp.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from riemdp.manifolds.base import Array
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
+ROOM = 2**20  # bytes that a disk must have left for an output, more than most take
 
 
 def show(*parts: Any) -> None:
@@ -25,18 +33,31 @@ def show(*parts: Any) -> None:
     terminal, buffer = sys.stdout.isatty(), io.StringIO()
     looks: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
     console = Console(file=buffer, force_terminal=terminal, width=None if terminal else 10_000, **looks)
-    console.print(*parts, sep="\n", soft_wrap=False)
+    console.print(*map(_shown, parts), sep="\n", soft_wrap=False)
     typer.echo("\n".join(line.rstrip() for line in buffer.getvalue().splitlines()))
+
+
+def _shown(part: Any) -> Any:
+    """A text as it may be printed; anything else is made of such texts already."""
+    return printable(part) if isinstance(part, str) else part
 
 
 def title(text: str, style: str = "bold") -> Any:
     """A line that stands out on a terminal."""
     from rich.text import Text
 
-    return Text(text, style=style)
+    return Text(printable(text), style=style)
 
 
-def facts(rows: dict[str, str]) -> Any:
+def entries(array: Array) -> Any:
+    """All numbers of an array, in rows."""
+    import numpy as np
+    from rich.text import Text
+
+    return Text(np.array2string(array, precision=8, threshold=10**9, max_line_width=10**9))
+
+
+def facts(rows: dict[str, Any]) -> Any:
     """Names and texts, one below the other; a long text goes on below itself."""
     from rich.table import Table
 
@@ -44,7 +65,7 @@ def facts(rows: dict[str, str]) -> Any:
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column()
     for name, text in rows.items():
-        grid.add_row(name, text)
+        grid.add_row(name, _shown(text))
     return grid
 
 
@@ -57,7 +78,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequen
     for name in columns:
         result.add_column(name, justify="right" if name in numbers else "left")
     for row in rows:
-        result.add_row(*row)
+        result.add_row(*map(_shown, row))
     return result
 
 
@@ -76,28 +97,38 @@ def progress_bar(text: str, total: int) -> Iterator[Callable[[int], None] | None
 
 
 @contextmanager
-def pass_bars(text: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A way to report how far a pass over the records is, on a terminal only; passes follow one another."""
+def first_pass_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A way to report how far the first pass over the records is, on a terminal only.
+
+    How many passes follow depends on the records, which are private: they show as one bar without an end.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import Progress
 
-    passes, last = 0, 0
+    is_over = False
 
     def report(done: int, total: int) -> None:
-        nonlocal passes, last
-        passes, last = passes + (done <= last or passes == 0), done
-        bar.update(task, description=f"{text}, pass {passes}", completed=done, total=total, visible=total > 1)
+        nonlocal is_over
+        if not is_over:
+            is_over = done == total
+            bar.update(reading, completed=done, total=total, visible=not is_over)
+            bar.update(computing, visible=is_over)
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, visible=False)
+        reading, computing = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
         yield report
 
 
-def check_outputs(outputs: dict[str, tuple[Path | None, tuple[str, ...]]], inputs: Iterable[str | Path | None]) -> None:
-    """Before anything is spent: every output, by option, can be written and overwrites no input and no other output."""
+def check_outputs(
+    outputs: dict[str, tuple[Path | None, tuple[str, ...]]], inputs: Iterable[str | Path | None], *, force: bool
+) -> None:
+    """Before anything is spent: every output, by option, can be written and overwrites no input and no other output.
+
+    Nor another file, unless by `force`.
+    """
     taken = [Path(str(source)).resolve() for source in inputs if source is not None]
     for option, (path, suffixes) in outputs.items():
         if path is None:
@@ -106,6 +137,8 @@ def check_outputs(outputs: dict[str, tuple[Path | None, tuple[str, ...]]], input
         place = path.resolve()
         if any(_is_part_of(place, source) for source in taken):
             raise InputError(f"{option} {path} would overwrite, or come among, what another option names: rename it.")
+        if os.path.lexists(path) and not force:
+            raise InputError(f"{option} {path} exists already: pass another name, or --force to replace it.")
         taken.append(place)
 
 
@@ -120,8 +153,9 @@ def _check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
-            pass  # the only sure way to know that a file can be written there
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.") as draft:
+            draft.write(bytes(ROOM))  # the only sure way to know that a file can be written there
+            draft.flush()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{option} {path} cannot be written ({reason}): pass another.") from None

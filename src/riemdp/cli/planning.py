@@ -9,7 +9,7 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.bookkeeping import short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, pass_bars, show, table, title
+from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, first_pass_bar, show, table, title
 from riemdp.cli.workers import Workers
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def plan(
     adapt: o.AdaptOption = False,
     spread: o.SpreadOption = None,
     plot: o.PlotOption = None,
+    force: o.ForceOption = False,
     as_json: o.JsonOption = False,
 ) -> None:
     """Predict the error of every mechanism, without any data, best first.
@@ -45,7 +46,7 @@ def plan(
     """
     from riemdp.statistics.mean import plan as predict
 
-    check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center])
+    check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
@@ -54,7 +55,7 @@ def plan(
     if plot is not None:
         from riemdp.plots import plot_utility, save_figure
 
-        save_figure(plot_utility(ball, guarantee, n=records, statistic=statistic), plot)
+        save_figure(plot_utility(ball, guarantee, n=records, statistic=statistic), plot, force=force)
     if as_json:
         typer.echo(json.dumps([_as_data(row) for row in found]))
         return
@@ -105,7 +106,7 @@ def check(
     crew, stored = Workers(workers, scheduler), open_records(data)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
-    with crew.at_work(), pass_bars("reading") as progress, reporting(progress):
+    with crew.at_work(), first_pass_bar() as progress, reporting(progress):
         found = look(stored.for_workers(where) if crew else stored.points(where), ball)
     typer.echo(json.dumps(found.to_dict())) if as_json else show(*_pages(found, data))
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riemdp.cli import options as o
-from riemdp.cli.app import BAD_INPUT, complain
+from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, pass_bars, show, title
+from riemdp.cli.output import PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
+from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
 
@@ -71,6 +72,7 @@ def mean(
         Path | None, typer.Option(help="Page that explains the release, .html.", rich_help_panel=o.OUTPUT)
     ] = None,
     plot: o.PlotOption = None,
+    force: o.ForceOption = False,
     as_json: o.JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=o.OUTPUT)] = False,
 ) -> None:
@@ -92,7 +94,7 @@ def mean(
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot)
+    outputs = Outputs(out, report, plot, force)
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
@@ -112,19 +114,30 @@ def mean(
     order.rehearse()
     with crew.at_work():
         book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
-        _finish(order.release(book), book, outputs, as_json=as_json, quiet=quiet)
+        try:
+            release = order.release(book)
+        except KeyboardInterrupt:
+            raise Interrupted(spent_without_release(guarantee, book)) from None
+        _finish(release, book, outputs, as_json=as_json, quiet=quiet)
 
 
 def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
     """Write and print what was paid for."""
-    kept, drawn = outputs.keep(release), False
+    kept = drawn = False
     try:
+        with uninterrupted():
+            kept = outputs.keep(release)
         drawn = outputs.draw(release, ledger)
+    except KeyboardInterrupt:
+        place = f"in {outputs.out}" if outputs.out and kept else "printed here"
+        made = f"{short(release.guarantee)} was spent and the release is {place}"
+        raise Interrupted(f"{made}; other files may be missing.") from None
     finally:  # whatever becomes of the pictures, what was paid for is printed
-        if as_json or not kept:
-            typer.echo(json.dumps(release.to_dict()))
-        elif not quiet:
-            show(*_pages(release, ledger, outputs, done=drawn))
+        with uninterrupted():
+            if as_json or not kept:
+                typer.echo(json.dumps(release.to_dict()))
+            elif not quiet:
+                show(*_pages(release, ledger, outputs, done=drawn))
     if not (kept and drawn):
         raise typer.Exit(BAD_INPUT)
 
@@ -162,7 +175,7 @@ class Order:
         from riemdp.statistics.mean import private_mean
 
         try:
-            with pass_bars("reading") as progress, reporting(progress):
+            with first_pass_bar() as progress, reporting(progress):
                 return private_mean(
                     self.points, self.ball, self.guarantee, **self._asked, ledger=ledger, note=self.note
                 )
@@ -184,10 +197,8 @@ def _open_ledger(
     wait: float,
     anchor: Path | None,
     must_exist: bool,
-) -> Ledger | None:
+) -> WatchedLedger | None:
     """The ledger; a new one only if the guarantee fits into it, and not in silence."""
-    from riemdp.privacy.ledger import Ledger
-
     if path is None:
         if budget is not None or anchor is not None or must_exist:
             raise InputError("a budget, an anchor and --existing-ledger belong to a ledger: pass --ledger FILE.")
@@ -196,7 +207,7 @@ def _open_ledger(
         raise InputError(f"the ledger {path} does not exist: pass its right name, or leave out --existing-ledger.")
     if budget is not None and not os.path.lexists(path):
         _require_room(guarantee, budget)
-    book = Ledger(path, budget, timeout=wait, anchor=anchor, must_exist=must_exist)
+    book = WatchedLedger(path, budget, timeout=wait, anchor=anchor, must_exist=must_exist)
     if book.created:
         complain(f"new ledger {path}, nothing before this is counted.")
     return book
@@ -218,6 +229,7 @@ class Outputs:
     out: Path | None
     report: Path | None
     plot: Path | None
+    force: bool  # whether they may replace others
 
     @property
     def paths(self) -> list[Path]:
@@ -231,12 +243,12 @@ class Outputs:
             "--report": (self.report, (".html", ".htm")),
             "--plot": (self.plot, PICTURE_FORMATS),
         }
-        check_outputs(formats, inputs)
+        check_outputs(formats, inputs, force=self.force)
 
     def keep(self, release: Release) -> bool:
         """Write the release itself; whether that went well."""
         out = self.out
-        return out is None or _attempt(lambda: _write_release(release, out))
+        return out is None or _attempt(lambda: _write_release(release, out, force=self.force))
 
     def draw(self, release: Release, ledger: Ledger | None) -> bool:
         """Write report and picture; whether that went well."""
@@ -244,11 +256,11 @@ class Outputs:
         if (report := self.report) is not None:
             from riemdp.report import write_report
 
-            done = _attempt(lambda: write_report(release, report, ledger=ledger))
+            done = _attempt(lambda: write_report(release, report, ledger=ledger, force=self.force))
         if (plot := self.plot) is not None:
             from riemdp.plots import plot_release, save_figure
 
-            done = _attempt(lambda: save_figure(plot_release(release), plot)) and done
+            done = _attempt(lambda: save_figure(plot_release(release), plot, force=self.force)) and done
         return done
 
 
@@ -262,29 +274,27 @@ def _attempt(write: Callable[[], None]) -> bool:
     return True
 
 
-def _write_release(release: Release, path: Path) -> None:
+def _write_release(release: Release, path: Path, *, force: bool) -> None:
     import numpy as np
 
     from riemdp.files import write_whole
 
     if path.suffix.lower() == ".json":
-        release.save(path)
+        release.save(path, force=force)
         return
     np.save(buffer := io.BytesIO(), release.value)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue(), force=force)
 
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
     """The release for people."""
-    import numpy as np
-
     from riemdp.plots import STATISTIC_NAMES
 
     name = STATISTIC_NAMES.get(release.statistic, release.statistic)
     error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
     if release.stages:
         error += f", in a private ball of radius {release.ball.radius:.4g}"
-    rows = {
+    rows: dict[str, Any] = {
         "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
         "expected error": f"{error} (root mean square distance to the true mean)",
@@ -295,7 +305,7 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
     if outputs.paths and done:
         rows["written"] = ", ".join(map(str, outputs.paths))
     if outputs.out is None or release.value.size <= SHOWN:
-        rows["value"] = np.array2string(release.value, precision=8, threshold=10**9, max_line_width=10**9)
+        rows["value"] = entries(release.value)
     return [title(f"Private {name} of {release.n:,} records, {release.space!r}"), facts(rows)]
 
 

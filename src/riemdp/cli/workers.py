@@ -5,13 +5,17 @@ The noise and the ledger stay here in any case: workers send sums over blocks of
 
 from __future__ import annotations
 
+import gc
+import signal
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import resource_tracker
 from typing import Any
 
+from riemdp.cli.spending import interrupted_later, uninterrupted
 from riemdp.errors import InputError, RiemdpError
 from riemdp.stores import INSTALL
 
@@ -43,13 +47,19 @@ class Workers:
             return
         import dask
 
-        client = _client_of(self.scheduler) if self.scheduler is not None else client_here(self.count)
+        client = None
         try:
-            with dask.config.set(scheduler=client), _losses_in_one_sentence():
+            if self.scheduler is not None:
+                client = _client_of(self.scheduler)
+            else:
+                with _deaf_children():
+                    client = client_here(self.count)
+            with dask.config.set(scheduler=client), _losses_in_one_sentence(), _no_clocks():
                 yield
         finally:
-            with suppress(Exception):  # whatever happens to the workers now, what they did is done
-                client.close()
+            with uninterrupted(), suppress(Exception):  # whatever happens to the workers now, what they did is done
+                if client is not None:
+                    client.close()
 
 
 def _require_dask(option: str) -> None:
@@ -80,6 +90,33 @@ def client_here(count: int | None) -> Any:
     how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "silence_logs": "CRITICAL"}
     with dask.config.set({"distributed.nanny.pre-spawn-environ": _environment()}):
         return Client(n_workers=count, set_as_default=False, **how)
+
+
+@contextmanager
+def _no_clocks() -> Iterator[None]:
+    """Without Dask's clocks on the garbage collector: Ctrl-C during a collection is raised in them, and lost there."""
+    clocks = [call for call in gc.callbacks if call.__module__.startswith("distributed")]
+    for clock in clocks:
+        gc.callbacks.remove(clock)
+    try:
+        yield
+    finally:
+        gc.callbacks.extend(clocks)  # Dask takes them off itself
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that start within it never hear Ctrl-C: this one does, at the end, and stops the others."""
+    with interrupted_later():
+        if not hasattr(signal, "pthread_sigmask"):  # where terminals interrupt otherwise
+            yield
+            return
+        resource_tracker.ensure_running()  # whoever starts it unblocks the signal, so not later
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _environment() -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemdp.arguments import whole_number
-from riemdp.errors import InputError
+from riemdp.errors import InputError, printable
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Space, SPDAffine, SPDLogEuclidean, Sphere
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
@@ -47,7 +47,7 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     panels = PANELS.get(type(release.space), _coordinate_panels)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
     lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
-    return _figure(panels, "\n".join(lines), stacked)
+    return _figure(panels, "\n".join(map(printable, lines)), stacked)
 
 
 STATISTIC_NAMES = {"frechet-mean": "Fréchet mean", "tangent-mean": "tangent mean"}
@@ -121,7 +121,7 @@ def _figure(panels: Sequence[Panel], title: str, stacked: bool) -> Figure:
     figure = Figure(figsize=(width, rows * 4.2 + 1.0), layout="constrained", facecolor="white")
     for i, panel in enumerate(panels):
         panel.draw(figure.add_subplot(rows, columns, i + 1, projection="3d" if panel.is_solid else None))
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title, fontsize=11, parse_math=False)
     legend(figure, 2 if stacked else 3 if count == 1 else 5)
     return figure
 

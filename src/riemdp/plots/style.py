@@ -17,9 +17,9 @@ BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
 FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # metadata: no clock, same bytes
 
 
-def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure as .png, .svg or .pdf, whole or not at all."""
-    write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()))
+def save_figure(figure: Figure, path: str | Path, *, force: bool = False) -> None:
+    """Write a figure as .png, .svg or .pdf, whole or not at all; over an existing file only with `force`."""
+    write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()), force=force)
 
 
 def check_picture_path(path: str | Path) -> Path:

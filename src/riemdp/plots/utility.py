@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemdp.arguments import whole_number
-from riemdp.errors import InputError, MechanismError
+from riemdp.errors import InputError, MechanismError, printable
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.plots.guarantees import SYMBOLS, strength_name, symbolic
@@ -103,7 +103,8 @@ def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array
     ax.set(xlabel=label, ylabel="predicted error (root mean square distance)")
     log_scale(ax.xaxis)
     log_scale(ax.yaxis)
-    ax.set_title(f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}", fontsize=10)
+    title = f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}"
+    ax.set_title(printable(title), fontsize=10, parse_math=False)
     ax.grid(color="0.9", linewidth=0.6)
     light(ax)
     legend(figure, 2)

@@ -20,6 +20,7 @@ from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import FlatMean, LocalModel
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
+from riemdp.manifolds.radii import too_large
 from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.spd import SPD
 from riemdp.rows import Held, Rows, Turn
@@ -50,10 +51,7 @@ class Ball:
         if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
             raise InputError(f"radius = {radius!r}: pass a positive number, neither below 1e-100 nor above 1e100.")
         if radius >= self.space.uniqueness_radius:
-            raise InputError(
-                f"radius = {radius!r} is too large for {self.space!r}: means are unique only in balls of radius "
-                f"below {self.space.uniqueness_radius:.6g}; pass a smaller one."
-            )
+            raise too_large(radius, self.space)
         center = self.space._one_point(self.center, "center")
         frozen = np.array(self.space._write(center, self.space.origin))
         frozen.flags.writeable = False

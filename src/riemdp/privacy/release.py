@@ -131,9 +131,9 @@ class Release:
         guarantee = Guarantee.from_dict(data["guarantee"])
         return cls(value=value, center=center, guarantee=guarantee, space=space, stages=stages, **rest)
 
-    def save(self, path: str | Path) -> None:
-        """Write JSON, whole or not at all."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1).encode())
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write JSON, whole or not at all; over an existing file only with `force`."""
+        write_whole(path, json.dumps(self.to_dict(), indent=1).encode(), force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:

@@ -19,6 +19,7 @@ from riemdp.manifolds.product import Product
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.frechet import Records, error_bound, solve
+from riemdp.statistics.refusals import TooCoarse
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,
@@ -131,10 +132,15 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
 
 
 def _refusal(ball: Ball, n: int) -> MechanismError:
-    return MechanismError(
-        f"radius = {ball.radius!r} is too large, or too small, to compute every Fréchet mean of {n} records of "
-        f"{ball.space!r} accurately in float64: use another ball, a nearer footpoint or statistic='tangent-mean'."
-    )
+    return TooCoarse(ball, n, lambda radius: _is_offered(ball.space, radius, n))
+
+
+def _is_offered(space: Space, radius: float, n: int) -> bool:
+    """Whether every mechanism takes means in balls of that radius, with the footpoint at the centre."""
+    with suppress(RiemdpError):
+        ball, foot = Ball(space, space.origin, radius), np.zeros(space.dim)
+        return all(statistic.sensitivity(ball, n, foot) > 0 for statistic in (IntrinsicMean(), MeanPoint()))
+    return False
 
 
 def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
