@@ -93,7 +93,7 @@ def killed(folder):
             arrange()
             made = release(book)
             tell("made")
-            made.save(out)
+            made.save(out, force=True)
 
         told, status = child(work)
         kept = rd.Release.load(out)
@@ -134,7 +134,7 @@ def disk_full(folder):
         refused += entry is None
         unconfirmed += entry is not None and limited(room, lambda entry=entry: book.confirm(entry) or True) is None
         before = out.read_bytes()
-        saved = limited(room // 8, lambda: release().save(out) or True)
+        saved = limited(room // 8, lambda: release().save(out, force=True) or True)
         torn += saved is None and out.read_bytes() != before
         rd.Release.load(out)
     new = limited(100, lambda: Ledger(folder / "new.db", BUDGET))

@@ -110,7 +110,7 @@ def test_a_failing_write_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(files.tempfile if step == "mkstemp" else files.os, step, fail)
         with pytest.raises(rd.InputError, match="cannot be written"):
-            release().save(path)
+            release().save(path, force=True)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["mean.json"]
 

@@ -15,6 +15,7 @@ import riemdp as rd
 from riemdp.manifolds.spd import invvecd, vecd
 from riemdp.mechanisms import MECHANISMS
 from riemdp.mechanisms.baselines import EXTRINSIC_GAUSSIAN, EXTRINSIC_LAPLACE, landmark_widths, nearest_points
+from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 
@@ -181,7 +182,7 @@ def test_the_predicted_error_is_that_of_records_at_the_centre(mechanism, space, 
 def test_matrices_get_eigenvalues_not_below_those_of_the_ball(kind):
     ball = rd.Ball(kind(2), np.diag([2.0, 0.5]), 1.0)
     vectors = vecd(np.array([np.diag([-3.0, 4.0]), np.eye(2), np.zeros((2, 2))]))
-    points = nearest_points(vectors, ball)
+    points = nearest_points(Visible(vectors), ball)
     floor = 0.5 * math.exp(-1.0)
     assert np.linalg.eigvalsh(points).min() >= floor * (1 - 1e-12)
     assert points[1] == pytest.approx(np.eye(2))
@@ -191,7 +192,7 @@ def test_matrices_get_eigenvalues_not_below_those_of_the_ball(kind):
 
 def test_a_zero_vector_becomes_the_centre_of_the_sphere():
     ball = rd.Ball(rd.Sphere(2), [0.0, 0.6, 0.8], 0.5)
-    assert nearest_points(np.zeros((1, 3)), ball)[0] == pytest.approx(ball.center)
+    assert nearest_points(Visible(np.zeros((1, 3))), ball)[0] == pytest.approx(ball.center)
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -248,7 +248,7 @@ def _write_release(release: Release, path: Path) -> None:
     from riemdp.files import write_whole
 
     if path.suffix.lower() == ".json":
-        release.save(path)
+        release.save(path, force=True)
         return
     np.save(buffer := io.BytesIO(), release.value)
     write_whole(path, buffer.getvalue())
