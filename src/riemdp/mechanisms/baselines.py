@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import eigh, rebuild
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, rebuild
 from riemdp.manifolds import Space, Sphere
 from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_mean_square
@@ -152,7 +152,8 @@ def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) 
     center, rng = ball._inner_center, np.random.default_rng(0)
     value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
     points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)
-    return root_mean_square(ball.space, points, center)
+    least = UNIT_ROUNDOFF * min(1.0, ball.space.injectivity_radius)  # where float64 cannot tell points apart
+    return max(root_mean_square(ball.space, points, center), least)
 
 
 EXTRINSIC_LAPLACE = Extrinsic(

@@ -135,6 +135,8 @@ def adaptive_for(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | A
     query.request(ball, guarantee)  # refuses what is no ball, guarantee, ...
     if query.footpoint is not None:
         raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
+    if options.radius_share == 0 and query.statistic == TangentMean.name and not ball.space.is_flat:
+        raise InputError("statistic = 'tangent-mean' lives at the ball's centre: with radius_share = 0, leave it out.")
     if query.calibration != "analytic":
         raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
     if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
