@@ -11,11 +11,12 @@ import math
 import sys
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
-from riemdp.distributions.kng import KNG, expected_trials
+from riemdp.distributions.kng import KNG, _Floor, _flow_bound, expected_trials
 from riemdp.distributions.riemannian import is_radial
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Product, Space, SPDAffine, SPDLogEuclidean, Sphere
@@ -337,6 +338,19 @@ def random_candidates(law, rng, size=80):
     inside = (space._dist(law._origin, x) <= law._radius) & (t > 0) & (t < cells.envelope.stop[-1])
     cell = np.searchsorted(cells.envelope.stop, t[inside])
     return x[inside], v[inside], t[inside], cell
+
+
+@pytest.mark.parametrize("radius", [1e-12, 1e-8, 1e-6, 1e-3, 0.5])
+def test_the_bound_from_the_ball_is_as_accurate_in_small_balls(radius):
+    """limit = h/T is some 1/r² times as large as the bound itself: against 50 digits, at the mean and beside it."""
+    limit, rate = _flow_bound(Sphere(2), radius)
+    for gap in (0.0, 1e-3 * radius):
+        floor = _Floor(np.array([radius]), np.ones(1), gap, limit, rate)
+        for t in radius * np.array([1e-4, 0.1, 1.0, 2.0]):
+            with mpmath.workdps(50):
+                far, T, g = map(mpmath.mpf, (limit, rate, gap))
+                exact = far * (1 - mpmath.exp(-T * mpmath.mpf(float(t))) / (1 - g / far))
+            assert abs(float(floor.afar(np.array([t]))[0] - exact)) <= 1e-13 * max(t, gap)
 
 
 @pytest.mark.parametrize(("space", "radius"), SPACES, ids=repr)

@@ -18,9 +18,9 @@ from scipy import special, stats
 import riemdp as rd
 from manifolds.examples import SPACES
 from reproducible import reproducible_bits
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.mechanisms.wrapped import _expected_error as expected_error
-from riemdp.mechanisms.visible import Visible, carry
 
 LEVEL = 1e-8
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)

@@ -224,7 +224,8 @@ class _Floor:
         """From the ball, concave in t; where it says nothing, so little that it does not count."""
         if not self.gap < self.limit:
             return np.full_like(t, -1e300)
-        return np.asarray(self.limit - self.limit / (1 - self.gap / self.limit) * np.exp(-self.rate * t))
+        lost = self.gap / (1 - self.gap / self.limit)  # 1 - e^(-T t) by itself: in a small ball the limit is huge
+        return np.asarray(-self.limit * np.expm1(-self.rate * t) - lost * np.exp(-self.rate * t))
 
     def on(self, edges: Array, scale: float) -> tuple[Array, Array]:
         """The bound at the start of each cell, and its slope there; the cells' edges include the knots.

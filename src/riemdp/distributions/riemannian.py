@@ -257,7 +257,7 @@ def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
 
 
 def _radial_mean_square(law: IsotropicLaw) -> float:
-    """Gauss-Legendre on every segment, in units of the scale; an infinite one is cut where its line has fallen by 60."""
+    """Gauss-Legendre on every segment, in units of the scale; an infinite one is cut where its line is down by 60."""
     start, stop, lines = law.envelope.start, law.envelope.stop, law.envelope.float_lines
     length = np.where(np.isinf(stop), 60 / lines.rate, stop - start)[:, None]
     nodes, weights = _gauss_legendre()

@@ -1,4 +1,4 @@
-"""Compiled angles from cosines, and lengths and sums of many vectors.
+"""Compiled angles from cosines, and lengths of many vectors.
 
 Importing this module compiles it, or loads it from numba's cache: import it only where there is work for it.
 """
@@ -58,24 +58,6 @@ def bends(cosine: Array, stretch: Array, out: Array) -> None:
         c = cosine[i]
         square = (1.0 - c) * (1.0 + c)
         out[i] = 1.0 / 3.0 if square < 1e-8 else (1.0 - stretch[i] * c) / square
-
-
-@njit(void(_rows, _numbers, _numbers, _vector), **options)
-def pull(rows: Array, base: Array, weights: Array, out: Array) -> None:
-    """The sum of w (x - base) over rows x and their weights w; four rows at a time, for fewer trips to `out`."""
-    n, d = rows.shape
-    for j in range(d):
-        out[j] = 0.0
-    fours = n - n % 4
-    for i in range(0, fours, 4):
-        a, b, c, e = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        for j in range(d):
-            p = base[j]
-            first = a * (rows[i, j] - p) + b * (rows[i + 1, j] - p)
-            out[j] += first + (c * (rows[i + 2, j] - p) + e * (rows[i + 3, j] - p))
-    for i in range(fours, n):
-        for j in range(d):
-            out[j] += weights[i] * (rows[i, j] - base[j])
 
 
 @njit(void(_rows, _numbers, float64[:, ::1]), **options)

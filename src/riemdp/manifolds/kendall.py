@@ -12,15 +12,7 @@ from riemdp.arguments import as_array, whole_number
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
-from riemdp.manifolds.local_model import (
-    Angles,
-    across_error,
-    add_blocks,
-    certain,
-    conjugate_gradients,
-    rounding,
-    stretch_at,
-)
+from riemdp.manifolds.local_model import Angles, add_blocks, certain, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import norm, sinc
 
 if TYPE_CHECKING:
@@ -193,21 +185,17 @@ class KendallShapes(Space):
         return self._project(start)
 
     def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
-        """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both.
-
-        What is added up is stretch·(z turned onto x, less x), which is as short as the log (see Sphere).
-        """
+        """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both."""
         n = len(points)
 
         def block(i: int, j: int) -> tuple[Array, Array, tuple[Angles, Angles, Array]]:
             phase, cosine = _phase(points[i:j] @ x.conj())
             angles, twice, back = Angles.of(cosine), Angles.of(2 * cosine**2 - 1), phase.conj()
-            facts = np.array([twice.across.sum(), angles.across.sum(), twice.stretch.sum()])
-            return (angles.stretch * back) @ (points[i:j] - _turned(x, phase)), facts, (angles, twice, back)
+            facts = np.array([angles.across.sum(), twice.across.sum(), twice.stretch.sum()])
+            return points[i:j].T @ (angles.stretch * back), facts, (angles, twice, back)
 
-        total, (turned, across, stretch), parts = add_blocks(block, n)
-        farthest = max(angles.largest(self._cosine_error) for angles, _, _ in parts)
-        turned -= across_error(4 * self._cosine_error, stretch_at(min(2 * farthest, math.pi)), n)
+        total, (across, turned, stretch), parts = add_blocks(block, n)
+        farthest = max(angles.largest for angles, _, _ in parts)
         lower, reach = certain(float(turned), farthest, 4.0)
 
         def weights(angles: Angles, twice: Angles, back: Array) -> tuple[Array, Array, Array]:
@@ -232,24 +220,12 @@ class KendallShapes(Space):
             reach=reach,
             across=float(turned),
             farthest=farthest,
-            rounding=self._rounding(float(stretch), farthest, n),
+            rounding=rounding((32 + 8 * self.k) * float(stretch), farthest, n),
         )
 
-    @property
-    def _cosine_error(self) -> float:
-        """Of the computed cosine of the distance of two points."""
-        return (4 * self.k + 24) * UNIT_ROUNDOFF
-
-    def _rounding(self, stretch: float, farthest: float, n: int) -> float:
-        """Of the mean of n logs no longer than this, of this mean 2t/sin 2t: certificate.md, section 5."""
-        return stretch * rounding(8 + (20 * self.k + 112) * farthest, 2 * math.sin(farthest / 2), n)
-
     def _rounding_limit(self, radius: float, n: int) -> float:
-        farthest = min(2 * radius + 2 * math.sqrt(self._cosine_error), math.pi / 2)
-        return self._rounding(stretch_at(2 * farthest), farthest, n)
-
-    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
-        return 16 * UNIT_ROUNDOFF
+        stretch = 1 / max(float(sinc(np.asarray(4 * radius))), 1e-3)
+        return rounding((32 + 8 * self.k) * stretch, 2 * radius, n)
 
     def _gradient_norms(self, points: Array, candidates: Array) -> Array:
         phase, cosine = _phase(candidates.conj() @ points.T)
@@ -285,12 +261,6 @@ def _align(points: Array, base: Array) -> tuple[Array, Array]:
     product = (base.conj() * points).sum(axis=-1, keepdims=True)
     phase, size = _phase(product)
     return points * phase.conj(), size[..., 0]
-
-
-def _turned(x: Array, phase: Array) -> Array:
-    """The point times each of the phases: as a product of real matrices, which is several times faster."""
-    axes = np.stack([x, 1j * x]).view(np.float64)
-    return (np.ascontiguousarray(phase).view(np.float64).reshape(-1, 2) @ axes).view(np.complex128)
 
 
 def _phase(z: Array) -> tuple[Array, Array]:

@@ -18,10 +18,6 @@ T = TypeVar("T")
 
 # How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
 LONGEST_REACH = 1e-4
-# Up to this cosine the direction of a log is lost: `Angles` leave such records out.
-NEARLY_ANTIPODAL = 1e-12 - 1
-# More than a few roundings of one number make; and more than those of the slope of t cot t, which cancels near 0.
-ROUNDED, ROUNDED_SLOPE = 2.0**-45, 2.0**-20
 MANY = 2**13
 
 
@@ -63,10 +59,10 @@ class Angles:
         """The sines' squares."""
         return np.asarray((1 - self.cosine) * (1 + self.cosine))
 
-    def largest(self, error: float) -> float:
-        """No angle is larger, if no cosine is wrong by more than this; pi where one may be that of an antipode."""
-        least = float(self.cosine.min()) - error
-        return math.acos(least) * (1 + ROUNDED) if least > NEARLY_ANTIPODAL else math.pi
+    @property
+    def largest(self) -> float:
+        """The largest angle."""
+        return math.acos(self.cosine.min())
 
     @property
     def across(self) -> Array:
@@ -94,18 +90,17 @@ class Angles:
 
 
 def convexity(across: float, farthest: float) -> tuple[float, float]:
-    """(h, reach): the mean of t cot t is at least h within `reach` of a point where it is `across`, or more.
+    """(h, reach): the mean of t cot t is at least h within `reach` of a point where it is `across`.
 
     t cot t is concave, so it falls by at most `reach` times its steepest slope, that of the farthest record;
     the reach is such that this costs at most a quarter. (-inf, 0) past the pole at pi, or where it is negative.
-    All is rounded to the safe side (docs/proofs/certificate.md, section 5).
     """
     t = farthest + min(LONGEST_REACH, (math.pi - farthest) / 2)
     if not (t > farthest and across > 0):
         return -math.inf, 0.0
-    slope = (t / math.sin(t) ** 2 - 1 / math.tan(t)) * (1 + ROUNDED_SLOPE)
-    reach = min(t - farthest, across / (4 * slope)) * (1 - ROUNDED)
-    return (across - reach * slope) * (1 - ROUNDED), reach
+    slope = t / math.sin(t) ** 2 - 1 / math.tan(t)
+    reach = min(t - farthest, across / (4 * slope))
+    return across - reach * slope, reach
 
 
 def certain(across: float, farthest: float, k_max: float) -> tuple[float, float]:
@@ -155,16 +150,6 @@ def add_blocks(task: Callable[[int, int], tuple[Array, Array, T]], n: int) -> tu
     """(mean of the first, mean of the second, all of the third) of what the task finds in blocks of n records."""
     vectors, facts, rest = zip(*map_ranges(task, n, ROWS), strict=True)
     return reduce(np.add, vectors) / n, reduce(np.add, facts) / n, list(rest)
-
-
-def stretch_at(angle: float) -> float:
-    """The largest angle / sine up to this angle, which is at most pi."""
-    return angle / max(math.sin(angle), UNIT_ROUNDOFF * UNIT_ROUNDOFF) if angle > 0 else 1.0
-
-
-def across_error(cosine_error: float, stretch: float, n: int) -> float:
-    """Bound on the error of a computed mean of t cot t, where angle / sine is at most `stretch`."""
-    return (2 * cosine_error + (min(n, ROWS) + n // ROWS + 16) * UNIT_ROUNDOFF) * stretch**3
 
 
 def rounding(error: float, length: float, n: int) -> float:

@@ -14,16 +14,7 @@ from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
-from riemdp.manifolds.local_model import (
-    Angles,
-    across_error,
-    add_blocks,
-    are_many,
-    certain,
-    conjugate_gradients,
-    rounding,
-    stretch_at,
-)
+from riemdp.manifolds.local_model import Angles, add_blocks, are_many, certain, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import SHORT, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
 
 if TYPE_CHECKING:
@@ -184,22 +175,18 @@ class Sphere(Space):
         return self._project(total) if norm(total) > 0 else np.asarray(points[0])
 
     def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
-        """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere.
-
-        What is added up is stretch·(q - x), which is as short as the log: the rest is dropped with x's own direction.
-        """
+        """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere."""
         p, n = unit(x), len(points)
-        base, towards = self.radius * p, p / self.radius
+        towards = p / self.radius
 
         def block(i: int, j: int) -> tuple[Array, Array, Angles]:
             angles = Angles.of(points[i:j] @ towards)
             facts = np.array([angles.cosine @ angles.stretch, angles.stretch.sum()])
-            return _pull(points[i:j], base, angles.stretch), facts, angles
+            return points[i:j].T @ angles.stretch, facts, angles
 
         total, (across, stretch), angles = add_blocks(block, n)
-        farthest = max(part.largest(self._cosine_error) for part in angles)
-        across -= across_error(self._cosine_error, stretch_at(farthest), n)
-        lower, reach = certain(float(across), self.radius * farthest, self.curvature)
+        farthest = self.radius * max(part.largest for part in angles)
+        lower, reach = certain(float(across), farthest, self.curvature)
 
         def step(g: Array) -> Array:
             spread = _spread(points, np.concatenate([part.bend for part in angles]))
@@ -216,26 +203,13 @@ class Sphere(Space):
             convexity=lower,
             reach=reach,
             across=float(across),
-            farthest=self.radius * farthest,
-            rounding=self._rounding(float(stretch), farthest, n),
+            farthest=farthest,
+            rounding=rounding(self.radius * (16 + 4 * self.d) * float(stretch), farthest, n),
         )
 
-    @property
-    def _cosine_error(self) -> float:
-        """Of the computed cosine of the angle of two points."""
-        return (2 * self.d + 24) * UNIT_ROUNDOFF
-
-    def _rounding(self, stretch: float, farthest: float, n: int) -> float:
-        """Of the mean of n logs no longer than R times this angle, of this mean stretch: certificate.md, section 5."""
-        error = 8 + (6 * self.d + 64) * stretch_at(farthest) * farthest
-        return self.radius * stretch * rounding(error, 2 * math.sin(farthest / 2), n)
-
     def _rounding_limit(self, radius: float, n: int) -> float:
-        farthest = min(2 * radius / self.radius + 2 * math.sqrt(self._cosine_error), math.pi)
-        return self._rounding(stretch_at(farthest), farthest, n)
-
-    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
-        return 16 * UNIT_ROUNDOFF * self.radius
+        stretch = 1 / max(float(sinc(np.asarray(2 * radius / self.radius))), 1e-3)
+        return rounding(self.radius * (16 + 4 * self.d) * stretch, 2 * radius, n)
 
     def _gradient_norms(self, points: Array, candidates: Array) -> Array:
         p, q = candidates / self.radius, points / self.radius
@@ -260,18 +234,6 @@ class Sphere(Space):
             return float(1 - np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[-1] / len(points))
 
         return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
-
-
-def _pull(points: Array, base: Array, weights: Array) -> Array:
-    """The sum of w (q - base) over the records q and their weights w."""
-    if are_many(len(points)):
-        from riemdp.kernels.angles import pull
-
-        total = np.empty(len(base))
-        pull(np.ascontiguousarray(points), base, weights, total)
-        return total
-    apart = np.ones((len(points), 1)) @ base[None]  # a product, since subtraction along a short axis is slow
-    return np.asarray(weights @ np.subtract(points, apart, out=apart))
 
 
 def _spread(points: Array, weights: Array) -> Callable[[Array], Array]:

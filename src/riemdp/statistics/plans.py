@@ -31,7 +31,7 @@ class Request:
         error = mechanism.expected_error(scale, self.ball)
         if not 0 < error < math.inf:
             raise MechanismError(
-                f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond the range of float64: use other units."
+                f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond float64: use other units."
             )
         return Plan(mechanism.name, self.guarantee, sensitivity, scale, error)
 
