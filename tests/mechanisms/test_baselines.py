@@ -12,11 +12,12 @@ import pytest
 from scipy import special, stats
 
 import riemdp as rd
-from riemdp.manifolds.spd import invvecd, vecd
+from riemdp.manifolds.spd import invvecd, matrix_log, vecd
 from riemdp.mechanisms import MECHANISMS
 from riemdp.mechanisms.baselines import EXTRINSIC_GAUSSIAN, EXTRINSIC_LAPLACE, landmark_widths, nearest_points
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics import ambient as ambient_module
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.mean import rehearse
 
@@ -328,3 +329,27 @@ def test_what_float64_cannot_hold_becomes_the_centre():
     far = np.array([[1.7e308] * 3, [-1.7e308] * 3, [0.0] * 3, [np.inf] * 3, [np.nan] * 3])
     for ball in (sphere, matrices):
         assert ball.space.contains(nearest_points(Visible(far), ball)).all()
+
+
+@spd
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150, 1e300])
+def test_the_stated_rounding_of_matrices(kind, k, size):
+    """exp_m0(v) against 60 digits, of the float logarithm (or Cholesky factor) of a generic centre, for short and long v."""
+    import mpmath
+
+    rng, space = np.random.default_rng(k), kind(k)
+    for radius in (1e-12, 0.5, 12.0):
+        center = generic_center(k, size, rng)
+        ball = rd.Ball(space, center, radius)
+        for v in random_coords(rng, 4, space.dim, radius):
+            computed = ambient_module._at_center(ball, v[None])[0]
+            with mpmath.workdps(60):
+                if kind is rd.SPDLogEuclidean:
+                    exact = mpmath.expm(mpmath.matrix(matrix_log(center)) + mpmath.matrix(invvecd(v)))
+                else:
+                    factor = mpmath.matrix(np.linalg.cholesky(center))
+                    exact = factor * mpmath.expm(mpmath.matrix(invvecd(v))) * factor.T
+                error = mpmath.mnorm(mpmath.matrix(computed) - exact, "f") / mpmath.mpf(size)
+            largest = np.linalg.eigvalsh(center / size)[-1] * math.exp(np.linalg.norm(v))
+            assert float(error) <= ambient_module._rounding(ball) * largest
