@@ -122,7 +122,8 @@ def require_mean_point(ball: Ball, n: int) -> None:
 
 def mean_point(records: Bounded) -> Array:
     """The Fréchet mean as a point around the origin, in a flat space too."""
-    return _point(records, _point_budget(records.ball, records.n)[1] / 2)
+    with np.errstate(all="ignore"):
+        return _point(records, _point_budget(records.ball, records.n)[1] / 2)
 
 
 def _point_budget(ball: Ball, n: int) -> tuple[float, float]:
