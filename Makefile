@@ -64,6 +64,7 @@ audit: .venv/runtime.done
 	$(BIN)/python audits/planted.py
 	$(BIN)/python audits/product.py --workers $(WORKERS) $(ARGS)
 	$(BIN)/python audits/timing.py $(filter --quick,$(ARGS))
+	$(BIN)/python audits/torture.py $(if $(filter --quick,$(ARGS)),--cases 2000)
 
 fuzz: .venv/fuzz.done
 	$(BIN)/python fuzz/run.py --workers $(WORKERS) $(addprefix --time ,$(TIME)) $(ARGS)

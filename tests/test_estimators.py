@@ -483,7 +483,7 @@ def test_every_class_gets_noise_of_its_own_at_the_planned_scale(noise, monkeypat
     monkeypatch.setattr(ClassSums, "means", lambda self, noisy: (seen.append(noisy), means(self, noisy))[1])
     for _ in range(1500):
         sums.draw(np.zeros((2, 3)), 0.25)
-    lengths = np.linalg.norm(np.array(seen) / 0.25, axis=2)
+    lengths = np.linalg.norm(np.array([noisy.vectors for noisy in seen]) / 0.25, axis=2)
     assert stats.kstest(lengths.ravel(), law.cdf).pvalue > 1e-8
     for wrong in (0.85, 1.15):
         assert stats.kstest(wrong * lengths.ravel(), law.cdf).pvalue < 1e-8

@@ -224,7 +224,7 @@ def test_mere_noise_is_a_point_that_can_be_kept(space, epsilon, tmp_path):
     for guarantee, mechanism in ((rd.PureDP(epsilon), "auto"), (rd.GDP(epsilon), "wrapped-gaussian")):
         made = rd.private_mean(X, ball, guarantee, mechanism=mechanism)
         assert space.contains(made.value).all()
-        made.save(tmp_path / "mean.json")
+        made.save(tmp_path / "mean.json", force=True)
         assert np.allclose(rd.Release.load(tmp_path / "mean.json").value, made.value, rtol=1e-12, atol=0)
 
 

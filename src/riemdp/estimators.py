@@ -25,12 +25,13 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Euclidean, Product
 from riemdp.manifolds.base import FARTHEST, Array
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, described, release
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release
 from riemdp.sources import is_dask, source_of
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.mean import ROUNDING, private_mean, rehearse, request_for
@@ -334,22 +335,26 @@ class ClassSums:
     def draw(self, sums: Array, scale: float) -> Drawn:
         """Independent noise on each T_c, rounded once; the class means as one point of the product."""
         grid = grid_step(scale)
-        means = self.means(np.array([self.noise.add_noise(row, scale, grid) for row in sums]))
+        means = self.means(Visible(np.array([self.noise.add_noise(row, scale, grid) for row in sums])))
         return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means))[None], grid)
 
-    def means(self, noisy: Array) -> Array:
+    def means(self, sums: Visible) -> Array:
         """Post-processing: the shares add up to 1 and are at least 1/n, and a mean lies in the ball."""
+        return carry(sums.then(self._coords), np.zeros(self.ball.space.dim), self.ball)
+
+    def _coords(self, noisy: Array) -> Array:
         noisy = np.clip(noisy, -FARTHEST, FARTHEST)
         shares = noisy[:, -1] / self.weight
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / self.n)
         coords = noisy[:, :-1] / shares[:, None]
         with np.errstate(over="ignore"):  # a length beyond float64 gives the centre
             length = np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), self.ball.radius)
-        return carry(coords * (self.ball.radius / length), np.zeros(self.ball.space.dim), self.ball)
+        return np.asarray(coords * (self.ball.radius / length))
 
     def plan(self, classes: int, guarantee: Guarantee, calibration: str) -> Plan:
         """Scale and predicted error, to first order and for classes of equal size around the ball's centre."""
         scale, dim = self.noise.calibrate(guarantee, self.sensitivity, calibration), self.ball.space.dim
+        self.noise.check(self.ball, self.n, self.sensitivity, scale)
         variance = self.noise.mean_square(dim + 1) / (dim + 1)  # of a coordinate of T_c, at scale 1
         error = classes**1.5 * scale * math.sqrt(dim * variance)
         return Plan(self.noise.name, guarantee, self.sensitivity, scale, error)

@@ -17,7 +17,7 @@ import pytest
 
 import riemdp as rd
 from riemdp.audit import audit_neighbours
-from riemdp.mechanisms.riemannian import from_origin
+from riemdp.mechanisms.visible import from_origin
 from riemdp.neighbours import worst_neighbours
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))

@@ -11,11 +11,13 @@ import math
 import sys
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
-from riemdp.distributions.kng import KNG, expected_trials
+from riemdp.distributions.kng import KNG, _Floor, _flow_bound, expected_trials
+from riemdp.distributions.riemannian import is_radial
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Product, Space, SPDAffine, SPDLogEuclidean, Sphere
 from riemdp.randomness import SystemSource
@@ -338,6 +340,19 @@ def random_candidates(law, rng, size=80):
     return x[inside], v[inside], t[inside], cell
 
 
+@pytest.mark.parametrize("radius", [1e-12, 1e-8, 1e-6, 1e-3, 0.5])
+def test_the_bound_from_the_ball_is_as_accurate_in_small_balls(radius):
+    """limit = h/T is some 1/r² times as large as the bound itself: against 50 digits, at the mean and beside it."""
+    limit, rate = _flow_bound(Sphere(2), radius)
+    for gap in (0.0, 1e-3 * radius):
+        floor = _Floor(np.array([radius]), np.ones(1), gap, limit, rate)
+        for t in radius * np.array([1e-4, 0.1, 1.0, 2.0]):
+            with mpmath.workdps(50):
+                far, T, g = map(mpmath.mpf, (limit, rate, gap))
+                exact = far * (1 - mpmath.exp(-T * mpmath.mpf(float(t))) / (1 - g / far))
+            assert abs(float(floor.afar(np.array([t]))[0] - exact)) <= 1e-13 * max(t, gap)
+
+
 @pytest.mark.parametrize(("space", "radius"), SPACES, ids=repr)
 def test_gradient_and_lines_are_on_the_right_side_of_their_bounds(space, radius):
     """‖grad F‖ >= l(t) at every candidate, and every line lies above the logarithm of the law of t, times J."""
@@ -345,7 +360,7 @@ def test_gradient_and_lines_are_on_the_right_side_of_their_bounds(space, radius)
     for points, law, rng in laws(space, radius):
         x, v, t, cell = random_candidates(law, rng)
         smallest = min(smallest, (gradient_norms(space, points, x) - law._cells.lower_bound(cell, t)).min())
-        excess = law._cells.excess(cell, t, law._scale) - (0 if law._is_radial else space._log_density(v))
+        excess = law._cells.excess(cell, t, law._scale) - (0 if is_radial(space) else space._log_density(v))
         assert (excess > -1e-9).all()
     assert smallest > -1e-12 * (1 + radius)
     assert smallest < 0.05  # nor far below: one record, seen from itself, has ‖grad F‖ = l(t)

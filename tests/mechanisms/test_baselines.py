@@ -12,11 +12,14 @@ import pytest
 from scipy import special, stats
 
 import riemdp as rd
-from riemdp.manifolds.spd import invvecd, vecd
+from riemdp.manifolds.spd import invvecd, matrix_log, vecd
 from riemdp.mechanisms import MECHANISMS
 from riemdp.mechanisms.baselines import EXTRINSIC_GAUSSIAN, EXTRINSIC_LAPLACE, landmark_widths, nearest_points
+from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics import ambient as ambient_module
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
+from riemdp.statistics.mean import rehearse
 
 LEVEL = 1e-8
 BASELINES = ["extrinsic-laplace", "extrinsic-gaussian", "pointwise-laplace"]
@@ -181,7 +184,7 @@ def test_the_predicted_error_is_that_of_records_at_the_centre(mechanism, space, 
 def test_matrices_get_eigenvalues_not_below_those_of_the_ball(kind):
     ball = rd.Ball(kind(2), np.diag([2.0, 0.5]), 1.0)
     vectors = vecd(np.array([np.diag([-3.0, 4.0]), np.eye(2), np.zeros((2, 2))]))
-    points = nearest_points(vectors, ball)
+    points = nearest_points(Visible(vectors), ball)
     floor = 0.5 * math.exp(-1.0)
     assert np.linalg.eigvalsh(points).min() >= floor * (1 - 1e-12)
     assert points[1] == pytest.approx(np.eye(2))
@@ -191,7 +194,7 @@ def test_matrices_get_eigenvalues_not_below_those_of_the_ball(kind):
 
 def test_a_zero_vector_becomes_the_centre_of_the_sphere():
     ball = rd.Ball(rd.Sphere(2), [0.0, 0.6, 0.8], 0.5)
-    assert nearest_points(np.zeros((1, 3)), ball)[0] == pytest.approx(ball.center)
+    assert nearest_points(Visible(np.zeros((1, 3))), ball)[0] == pytest.approx(ball.center)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -238,3 +241,115 @@ def test_guarantees_that_a_baseline_cannot_give():
         X, ball, rd.ApproxDP(0.5, 1e-6), mechanism="extrinsic-gaussian", calibration="classical"
     )
     assert classical.scale >= classical.sensitivity * math.sqrt(2 * math.log(1.25e6)) / 0.5
+
+
+# --- the ends of float64 ----------------------------------------------------------------------------------------
+
+
+def generic_center(k, size, rng):
+    """A matrix with eigenvalues from size down to 1e-3 of it, in a frame of no particular directions."""
+    frame, _ = np.linalg.qr(rng.standard_normal((k, k)))
+    matrix = (frame * np.geomspace(1.0, 1e-3, k)) @ frame.T
+    return size * (matrix + matrix.T) / 2
+
+
+def farthest_apart(ball, n, rng, trials):
+    """The largest distance of values of neighbours, of tight clusters and of records that are spread, over the bound."""
+    space, size = ball.space, float(np.abs(ball.center).max())
+    bound, worst = AmbientMean().sensitivity(ball, n, np.zeros(space.dim)) / size, 0.0
+    for _ in range(trials):
+        coords = random_coords(rng, n + 1, space.dim, ball.radius)
+        points = space._exp(coords, ball.center)
+        a, b = ambient_means(ball, points[:-1], np.delete(points, -2, axis=0))
+        worst = max(worst, float(np.linalg.norm(a / size - b / size)))
+    return worst / bound
+
+
+@spd
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("size", [1e-300, 1e-60, 1e60, 1e150, 1e300])
+def test_the_size_of_the_centre_is_paid_for(kind, k, size):
+    """log m0 of size 690 is rounded to 1e-13, and exp makes a relative error of that: it shows where the ball is small."""
+    rng = np.random.default_rng(k)
+    for radius in (1e-13, 1e-12, 1e-10, 1e-2):
+        ball = rd.Ball(kind(k), generic_center(k, size, rng), radius)
+        try:
+            assert farthest_apart(ball, int(rng.integers(1, 4)), rng, 40) <= 1
+        except rd.MechanismError:
+            assert kind is rd.SPDAffine  # where the mean cannot be computed in so small a ball
+            assert k > 1
+
+
+@pytest.mark.parametrize("n", [3, 2**14])
+def test_tight_clusters_around_a_huge_centre(n):
+    """All records at one place but one, which jumps across the ball; compiled code for many records."""
+    rng, space = np.random.default_rng(n), rd.SPDLogEuclidean(2)
+    ball = rd.Ball(space, generic_center(2, 1e250, rng), 1e-9)
+    bound = AmbientMean().sensitivity(ball, n, np.zeros(3)) / 1e250
+    for _ in range(5):
+        coords = np.repeat(random_coords(rng, 1, 3, ball.radius), n, axis=0)
+        other = coords.copy()
+        other[n // 2] *= -1
+        a, b = ambient_means(ball, *(space._exp(v, ball.center) for v in (coords, other)))
+        assert np.linalg.norm(a / 1e250 - b / 1e250) <= bound
+
+
+@pytest.mark.parametrize(("kind", "k", "size", "radius"), [
+    (rd.SPDLogEuclidean, 1, 1.0, 712.0), (rd.SPDLogEuclidean, 2, 1.0, 708.5), (rd.SPDLogEuclidean, 2, 1e300, 19.0),
+    (rd.SPDLogEuclidean, 2, 1e-300, 19.0), (rd.SPDAffine, 1, 1.0, 712.0), (rd.SPDAffine, 2, 1e303, 12.0), (rd.SPDLogEuclidean, 2, 1.0, 1e90),
+])  # fmt: skip
+def test_balls_that_float64_does_not_hold_are_refused_before_anything_is_read(kind, k, size, radius, tmp_path, monkeypatch):
+    ball, ledger = rd.Ball(kind(k), size * np.eye(k), radius), rd.Ledger(tmp_path / "ledger.db", budget=rd.PureDP(1.0))
+    monkeypatch.setattr("riemdp.privacy.bounded._to_ball", lambda *_: pytest.fail("read"))
+    with pytest.raises(rd.MechanismError, match=r"eigenvalues|float64"):
+        rd.private_mean(np.stack([np.eye(k)] * 9), ball, rd.PureDP(1.0), mechanism="extrinsic-laplace", ledger=ledger)
+    assert ledger.history() == []
+    with pytest.raises(rd.MechanismError, match=r"eigenvalues|float64"):
+        rehearse(ball, 9, rd.PureDP(1.0), mechanism="extrinsic-laplace")
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-280, 1e290])
+def test_nothing_is_halved_at_the_largest_radius_that_is_left(size):
+    """1 x 1 matrices: records at the rim, one of which moves; the bound is nearly reached, and not passed."""
+    radius, n = 0.999 * min(708 - math.log(size), math.log(size) + 707) - 1, 1000
+    ball = rd.Ball(rd.SPDLogEuclidean(1), [[size]], radius)
+    rim = math.exp(math.log(size) + radius)
+    X = np.full((n, 1, 1), rim)
+    Y = X.copy()
+    Y[0] = rim * math.exp(-1e-3 * n)  # moves the mean by 1e-3
+    a, b = ambient_means(ball, X, Y)
+    bound = AmbientMean().sensitivity(ball, n, np.zeros(1))
+    assert np.isfinite([*a, *b, bound]).all()
+    assert 0.5e-3 * bound / (2 * radius / n) < abs(a[0] - b[0]) <= bound
+
+
+def test_what_float64_cannot_hold_becomes_the_centre():
+    """Post-processing of noise beyond the largest float, or of none at all."""
+    sphere, matrices = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5), rd.Ball(rd.SPDLogEuclidean(2), 1e300 * np.eye(2), 0.5)
+    far = np.array([[1.7e308] * 3, [-1.7e308] * 3, [0.0] * 3, [np.inf] * 3, [np.nan] * 3])
+    for ball in (sphere, matrices):
+        assert ball.space.contains(nearest_points(Visible(far), ball)).all()
+
+
+@spd
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150, 1e300])
+def test_the_stated_rounding_of_matrices(kind, k, size):
+    """exp_m0(v) against 60 digits, of the float logarithm (or Cholesky factor) of a generic centre, for short and long v."""
+    import mpmath
+
+    rng, space = np.random.default_rng(k), kind(k)
+    for radius in (1e-12, 0.5, 12.0):
+        center = generic_center(k, size, rng)
+        ball = rd.Ball(space, center, radius)
+        for v in random_coords(rng, 4, space.dim, radius):
+            computed = ambient_module._at_center(ball, v[None])[0]
+            with mpmath.workdps(60):
+                if kind is rd.SPDLogEuclidean:
+                    exact = mpmath.expm(mpmath.matrix(matrix_log(center)) + mpmath.matrix(invvecd(v)))
+                else:
+                    factor = mpmath.matrix(np.linalg.cholesky(center))
+                    exact = factor * mpmath.expm(mpmath.matrix(invvecd(v))) * factor.T
+                error = mpmath.mnorm(mpmath.matrix(computed) - exact, "f") / mpmath.mpf(size)
+            largest = np.linalg.eigvalsh(center / size)[-1] * math.exp(np.linalg.norm(v))
+            assert float(error) <= ambient_module._rounding(ball) * largest

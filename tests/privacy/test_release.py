@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from riemdp import files, randomness
 from riemdp.mechanisms import wrapped
 from riemdp.privacy import release
 from riemdp.privacy.guarantee import Guarantee
+from riemdp.statistics.adaptive import FOOTPOINT
 
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)
 mechanisms = pytest.mark.parametrize("mechanism", ["wrapped-laplace", "wrapped-gaussian"])
@@ -80,7 +82,7 @@ def test_what_meets_the_manifold_is_on_the_grid(space, monkeypatch):
     """Whatever the space: the noisy coordinates that `carry` gets, before any exp."""
     seen = []
     carry = wrapped.carry
-    monkeypatch.setattr(wrapped, "carry", lambda coords, *rest: seen.append(coords) or carry(coords, *rest))
+    monkeypatch.setattr(wrapped, "carry", lambda coords, *rest: seen.append(coords.vectors) or carry(coords, *rest))
     result = some_release(space)
     (coords,) = seen
     assert coords.shape == (1, space.dim)
@@ -326,9 +328,9 @@ def test_saving_replaces_the_whole_file_or_leaves_it(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
         with pytest.raises(rd.InputError, match="No space"):
-            some_release().save(path)
+            some_release().save(path, force=True)
     assert path.read_text() == "before"
-    some_release().save(path)
+    some_release().save(path, force=True)
     assert isinstance(rd.Release.load(path).guarantee, Guarantee)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -341,3 +343,120 @@ def test_a_folder_that_must_not_be_written_is_refused(tmp_path, monkeypatch):
     with pytest.raises(rd.InputError, match="Permission"):
         some_release().save(tmp_path / "mean.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_already_is_not_replaced_unless_forced(tmp_path):
+    path = tmp_path / "mean.json"
+    first, second = some_release(), some_release()
+    first.save(path)
+    with pytest.raises(rd.InputError, match=r"mean\.json' exists already: pass another name, or force=True"):
+        second.save(path)
+    assert rd.Release.load(path).to_dict() == first.to_dict()
+    second.save(path, force=True)
+    assert rd.Release.load(path).to_dict() == second.to_dict()
+    (tmp_path / "dangling.json").symlink_to(tmp_path / "nowhere.json")
+    with pytest.raises(rd.InputError, match="exists already"):
+        first.save(tmp_path / "dangling.json")
+
+
+@pytest.mark.parametrize("name", ["r.npy", "r.NPY", "r.csv", "r.json.gz", "r", ".json"])
+def test_a_name_that_promises_another_format_is_refused(name, tmp_path):
+    with pytest.raises(rd.InputError, match=r"ends in \.json; for the value alone, use np\.save"):
+        some_release().save(tmp_path / name, force=True)
+    assert list(tmp_path.iterdir()) == []
+    some_release().save(tmp_path / "r.JSON")
+
+
+def test_nobody_can_write_to_what_was_released(tmp_path):
+    """Not through the release, nor through the arrays that it was made of; loaded ones neither."""
+    space, center = rd.Sphere(2), np.array([0.0, 0.0, 1.0])
+    made = rd.private_mean(space.random_point(2000, 0), rd.Ball(space, center, 1.0), rd.GDP(20.0), adapt=True)
+    assert made.stages
+    made.save(tmp_path / "mean.json")
+    for one in (made, rd.Release.load(tmp_path / "mean.json")):
+        for array in (one.value, one.center, one.ball.center, *(stage.center for stage in one.stages)):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7.0
+    value = made.value.copy()
+    other = dataclasses.replace(made, value=value)
+    value[0] = 7.0
+    assert np.array_equal(other.value, made.value)
+
+
+# --- formats -----------------------------------------------------------------------------------------------
+
+
+def written(data, tmp_path):
+    (tmp_path / "mean.json").write_text(json.dumps(data))
+    return tmp_path / "mean.json"
+
+
+def test_files_say_their_format_and_those_of_before_are_read(tmp_path):
+    made = some_release()
+    data = made.to_dict()
+    assert data["format"] == 1
+    old = {name: value for name, value in data.items() if name != "format"}
+    assert rd.Release.load(written(old, tmp_path)).to_dict() == data
+    assert rd.Release.load(written(old | {"format": 0}, tmp_path)).to_dict() == data
+
+
+def test_a_field_with_a_default_may_be_missing(tmp_path):
+    """So a field that is added later, with a default, leaves older files readable."""
+    data = some_release().to_dict()
+    del data["stages"]
+    assert rd.Release.load(written(data, tmp_path)).stages == ()
+    required = {field.name for field in dataclasses.fields(rd.Release) if field.default is dataclasses.MISSING}
+    assert required == {"value", "statistic", "guarantee", "mechanism", "scale", "sensitivity", "expected_error", "grid",
+                        "space", "center", "radius", "n", "version"}  # fmt: skip
+
+
+def test_newer_files_ask_for_an_upgrade_whatever_else_is_in_them(tmp_path):
+    with pytest.raises(rd.InputError, match=r"written by a newer riemdp \(format 7\): upgrade"):
+        rd.Release.load(written({"riemdp": "release", "format": 7, "colour": "blue"}, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["value", "guarantee", "space", "n", "scale", "version", "center"])
+def test_a_missing_field_is_named(name, tmp_path):
+    data = some_release().to_dict()
+    del data[name]
+    with pytest.raises(rd.InputError, match=f"a release has no {name}: pass what Release.save"):
+        rd.Release.load(written(data, tmp_path))
+
+
+def test_a_missing_or_strange_field_of_a_stage_is_named(tmp_path):
+    space = rd.Sphere(2)
+    made = rd.private_mean(space.random_point(2000, 0), rd.Ball(space, [0, 0, 1], 1.0), rd.GDP(20.0), adapt=True)
+    for change, message in ((without("task"), "a stage has no task"), (with_(colour=1), "a stage has no field 'colour'")):
+        data = made.to_dict()
+        change(data["stages"][0])
+        with pytest.raises(rd.InputError, match=message):
+            rd.Release.load(written(data, tmp_path))
+    with pytest.raises(rd.InputError, match="a stage is not an object"):
+        rd.Release.load(written(made.to_dict() | {"stages": [3]}, tmp_path))
+
+
+@pytest.mark.parametrize("bad", [-1, "1", 1.0, None, True, [1]])
+def test_a_format_that_is_no_number_is_refused(bad, tmp_path):
+    with pytest.raises(rd.InputError, match="format"):
+        rd.Release.load(written(some_release().to_dict() | {"format": bad}, tmp_path))
+
+
+# --- stages ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adapt", [False, rd.Adaptation(rounds=1), rd.Adaptation(rounds=3), FOOTPOINT])
+def test_every_draw_of_a_release_is_made_under_the_reservation(adapt, ledger, monkeypatch):
+    """As many as there are stages, all between the reservation and its confirmation."""
+    seen = []
+    draw = release.Reservation.draw
+
+    def watched(self, *arguments):
+        seen.append([entry.status for entry in ledger.history()])
+        return draw(self, *arguments)
+
+    monkeypatch.setattr(release.Reservation, "draw", watched)
+    space = rd.Sphere(2)
+    ball = rd.Ball(space, [0, 0, 1], 1.0)
+    made = rd.private_mean(space.random_point(500, 0), ball, rd.GDP(3.0), adapt=adapt, ledger=ledger)
+    assert seen == [["reserved"]] * max(1, len(made.stages))
+    assert [entry.status for entry in ledger.history()] == ["released"]

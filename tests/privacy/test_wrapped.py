@@ -18,9 +18,9 @@ from scipy import special, stats
 import riemdp as rd
 from manifolds.examples import SPACES
 from reproducible import reproducible_bits
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.mechanisms.wrapped import _expected_error as expected_error
-from riemdp.privacy.release import carry
 
 LEVEL = 1e-8
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)
@@ -257,5 +257,5 @@ def test_noise_of_any_length_leads_to_a_point(space, length, recwarn):
     noise = length * np.random.default_rng(0).standard_normal((3, space.dim))
     foot = ball.footpoint_coords(space.random_point(1, 3)[0])
     for footpoint in (np.zeros(space.dim), foot):
-        assert space.contains(carry(noise, footpoint, ball)).all()
+        assert space.contains(carry(Visible(noise), footpoint, ball)).all()
     assert not recwarn.list

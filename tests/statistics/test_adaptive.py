@@ -23,6 +23,7 @@ from riemdp import randomness
 from riemdp.audit import audit_draws
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.release import Drawn, Reservation
 from riemdp.statistics import adaptive
 from riemdp.statistics.adaptive import FOOTPOINT, Adaptation, divisible, split
 from riemdp.statistics.mean import Query, adaptive_for
@@ -240,7 +241,7 @@ def test_a_centre_outside_the_ball_is_moved_onto_it(space):
     ball = rd.Ball(space, space.random_point(1, 3)[0], 0.5 * widest(space))
     for factor in (0.5, 1.0, 1.5):
         coords = factor * ball.radius * np.eye(1, space.dim)
-        moved = adaptive.into_ball(space._exp(coords, ball._inner_center)[0], ball)
+        moved = adaptive.into_ball(Drawn(space._exp(coords, ball._inner_center), None), ball)
         assert space.dist(moved, ball.center) == pytest.approx(min(factor, 1.0) * ball.radius, rel=1e-6)
 
 
@@ -390,7 +391,7 @@ def test_releases_and_simulations_have_the_same_law():
     how = adaptive_for(Query(300), PLANE, rd.GDP(1.0), Adaptation(rounds=1))
     records = Bounded(X, PLANE)
     exact, seeded = ([how.find(records, chance).depth for _ in range(size)]
-                     for chance, size in ((adaptive.Exact(), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip
+                     for chance, size in ((adaptive.Exact(Reservation()), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip
     table = np.array([np.bincount(depths, minlength=60) for depths in (exact, seeded)])
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 1e-8
     releases = [rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=Adaptation(rounds=1)).value for _ in range(100)]

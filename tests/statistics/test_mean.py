@@ -4,6 +4,7 @@ the claimed sensitivity, for all records whatever; what cannot be done is refuse
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import re
@@ -22,8 +23,10 @@ from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import intrinsic
+from riemdp.statistics.adaptive import FOOTPOINT
 from riemdp.statistics.frechet import FrechetMean, error_bound
-from riemdp.statistics.mean import STATISTICS, IntrinsicMean, MeanPoint, TangentMean
+from riemdp.statistics.intrinsic import MeanPoint
+from riemdp.statistics.mean import INPUTS, STATISTICS, IntrinsicMean, Query, TangentMean, rehearse, statistic_for
 
 CURVED = [
     rd.Sphere(2),
@@ -745,3 +748,88 @@ def test_no_release_takes_a_seed():
 def test_more_records_than_floats_can_count_are_refused(n):
     with pytest.raises(rd.InputError, match="n is larger"):
         rd.plan(SPHERE, n, PURE)
+
+
+# --- the name that was asked for ------------------------------------------------------------------------------------
+
+
+FLAT = [rd.Euclidean(2), rd.SPDLogEuclidean(2), rd.SPDAffine(1), rd.Product(rd.Euclidean(1), rd.SPDLogEuclidean(2))]
+
+
+@pytest.mark.parametrize("space", [*FLAT, rd.Sphere(2)], ids=repr)
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda mechanism: mechanism.name)
+def test_the_statistic_of_the_name_or_a_refusal(space, mechanism):
+    """In flat spaces too, where both means are the same."""
+    foot = np.zeros(space.dim)
+    for name in (*STATISTICS, "median", ""):
+        if name in INPUTS[mechanism.input]:
+            assert statistic_for(mechanism, name, foot).name == name
+        else:
+            with pytest.raises(rd.MechanismError, match=f"statistic = {name!r} belongs to wrapped mechanisms"):
+                statistic_for(mechanism, name, foot)
+
+
+@pytest.mark.parametrize("space", FLAT, ids=repr)
+def test_in_flat_spaces_the_two_means_are_one(space):
+    """The same value, sensitivity and error, bit for bit; a release says which was asked for."""
+    ball, X, foot = rd.Ball(space, space.random_point(1, 1)[0], 0.7), space.random_point(9, 0), np.zeros(space.dim)
+    for statistic in (IntrinsicMean(), MeanPoint()):
+        assert statistic.sensitivity(ball, 9, foot) == TangentMean().sensitivity(ball, 9, foot)
+        assert np.array_equal(statistic.value(Bounded(X, ball), foot), TangentMean().value(Bounded(X, ball), foot))
+    for name in STATISTICS:
+        assert rd.private_mean(X, ball, rd.GDP(1.0), statistic=name).statistic == name
+    with pytest.raises(rd.MechanismError, match="belongs to wrapped"):
+        rd.private_mean(X, ball, rd.PureDP(1.0), statistic="tangent-mean", mechanism="riemannian-laplace")
+
+
+# --- whatever a draw would refuse, a rehearsal does ------------------------------------------------------------------
+
+
+def test_a_point_without_a_grid_is_refused_before_it_is_paid_for(tmp_path):
+    """Noise ten times as large as the unit of curvature: its points need entries beyond float64."""
+    space = rd.Hyperbolic(1)
+    ball, ledger = rd.Ball(space, space.origin, 1.0), rd.Ledger(tmp_path / "ledger.db", budget=rd.PureDP(1.0))
+    ask = {"mechanism": "riemannian-laplace"}
+    with pytest.raises(rd.MechanismError, match="no room for a grid"):
+        rehearse(ball, 1, rd.PureDP(0.2), **ask)
+    with pytest.raises(rd.MechanismError, match="no room for a grid"):
+        rd.private_mean(space.origin[None], ball, rd.PureDP(0.2), ledger=ledger, **ask)
+    assert ledger.history() == []
+    assert "riemannian-laplace" not in [row.mechanism for row in rd.plan(ball, 1, rd.PureDP(0.2))]
+    assert rd.private_mean(space.origin[None], ball, rd.PureDP(0.2), ledger=ledger).mechanism == "wrapped-laplace"
+
+
+EVERYWHERE = [*FLAT, *SPACES, rd.Hyperbolic(1), rd.Sphere(1), rd.Sphere(2, curvature=1e8), rd.Hyperbolic(2, curvature=-1e-8)]
+
+
+@pytest.mark.parametrize("space", EVERYWHERE, ids=repr)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_what_is_planned_can_be_drawn_at_every_scale(space, mechanism):
+    """Radii, numbers of records and strengths at their ends and in between: a draw neither raises nor takes for ever.
+
+    The private value is that of a single record, which any number of equal ones have too.
+    """
+    top, accepted = min(space.uniqueness_radius, 1e100), 0
+    for radius in (1e-100, 1e-8, min(0.5, 0.8 * top), 0.999 * top):
+        ball = rd.Ball(space, space.random_point(1, 3)[0], radius)
+        for n, strength in itertools.product((1, 10**6), (1e-15, 0.2, 20.0, 1e45)):
+            for guarantee in (rd.PureDP(strength), rd.GDP(strength)):
+                query = Query(n, mechanism)
+                try:
+                    best = query.plan(ball, guarantee)
+                except rd.MechanismError:
+                    continue
+                value = query.value(best, Bounded(ball.center[None], ball))
+                drawn = query.draw(best, value, ball, 2)
+                accepted += 1
+                assert space.contains(space._write(drawn.points, ball.center)).all()
+                assert 0 < best.expected_error < np.inf
+    assert accepted or MECHANISMS[mechanism].is_baseline
+
+
+def test_a_private_footpoint_of_the_tangent_mean_is_refused_in_every_ball():
+    """Also where the ball is so small that its rim is its centre in float64."""
+    space = rd.SPDAffine(3)
+    for radius in (1.0, 1e-78):
+        with pytest.raises(rd.InputError, match="lives at the ball's centre"):
+            rehearse(rd.Ball(space, np.eye(3), radius), 9, rd.GDP(1.0), statistic="tangent-mean", adapt=FOOTPOINT)

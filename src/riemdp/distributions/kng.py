@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import finite_number
 from riemdp.distributions.envelope import Envelope
-from riemdp.distributions.riemannian import laplace_limit
+from riemdp.distributions.riemannian import is_radial, laplace_limit
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.kernels.threads import map_ranges, one_blas_thread
@@ -104,7 +104,7 @@ class KNG:
         with np.errstate(all="ignore"):
             candidates = self._space._exp(coords, self._centre)
         cost += self._cells.excess(cell, t, self._scale)
-        if not self._is_radial:
+        if not is_radial(self._space):
             cost -= self._space._log_density(coords)
         cost[~(self._space._dist(self._origin, candidates) <= self._radius)] = np.inf  # or beyond float64
         left = np.flatnonzero((cost <= patience) & (cost < np.inf))
@@ -156,10 +156,6 @@ class KNG:
         growth[1] -= rise / self._scale
         return _Cells(Envelope(self._log_area, start, stop, knot, growth), value, rise, caps)
 
-    @property
-    def _is_radial(self) -> bool:
-        return self._space._log_area(1.0, np) is not None
-
     def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """Logarithm of t^(d-1), times J where that depends on t alone, and its derivative: concave."""
         power = self._space.dim - 1
@@ -167,7 +163,7 @@ class KNG:
 
     def _growth(self, t: Array) -> Array:
         """Parabolas (constant, linear, square) above log J(v), each sharp where |v| = t; 0 where J is in the area."""
-        if self._is_radial:
+        if is_radial(self._space):
             return np.zeros((3, len(t)))
         return np.array([self._space._growth(x) for x in t.tolist()]).T
 
@@ -228,7 +224,8 @@ class _Floor:
         """From the ball, concave in t; where it says nothing, so little that it does not count."""
         if not self.gap < self.limit:
             return np.full_like(t, -1e300)
-        return np.asarray(self.limit - self.limit / (1 - self.gap / self.limit) * np.exp(-self.rate * t))
+        lost = self.gap / (1 - self.gap / self.limit)  # 1 - e^(-T t) by itself: in a small ball the limit is huge
+        return np.asarray(-self.limit * np.expm1(-self.rate * t) - lost * np.exp(-self.rate * t))
 
     def on(self, edges: Array, scale: float) -> tuple[Array, Array]:
         """The bound at the start of each cell, and its slope there; the cells' edges include the knots.

@@ -102,10 +102,6 @@ class IsotropicLaw:
     # --- float64 ------------------------------------------------------------------------------------------
 
     @property
-    def _is_radial(self) -> bool:
-        return self.space._log_area(1.0, np) is not None
-
-    @property
     def envelope(self) -> Envelope:
         """Of the radial law, or of its bound."""
         return _envelope(*self._key)
@@ -123,7 +119,7 @@ class IsotropicLaw:
         coords = direction * (t / np.linalg.norm(direction, axis=1))[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio = self._concave(t, np)[0] - height
-        if not self._is_radial:
+        if not is_radial(self.space):
             log_ratio += self.space._log_density(coords)
         return coords, np.where(np.isnan(log_ratio), -np.inf, log_ratio)  # NaN where the space has ended
 
@@ -154,7 +150,7 @@ class IsotropicLaw:
             return None
         t, u = lines.invert(segment, next(uniforms), BALLS), next(uniforms)
         log_ratio = self._concave(t, BALLS)[0] - lines.log_height(segment, t)
-        if not self._is_radial:
+        if not is_radial(self.space):
             log_ratio += self.space._ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
         gap = u.log() - log_ratio
         return segment if gap < 0 else REJECTED if gap > 0 else None
@@ -203,9 +199,14 @@ def laplace_limit(space: Space) -> float:
     return 1 / space._growth_rate if space._growth_rate > 0 else math.inf
 
 
+def is_radial(space: Space) -> bool:
+    """Whether the volume density of exp depends on the length alone."""
+    return space._log_area(min(1.0, space._longest / 2), np) is not None
+
+
 def mean_square(law: IsotropicLaw) -> float:
     """E rho², from public inputs: by quadrature where the law is radial, else from proposals of a fixed seed."""
-    return _radial_mean_square(law) if law._is_radial else _forecast(*law._key)[1]
+    return _radial_mean_square(law) if is_radial(law.space) else _forecast(*law._key)[1]
 
 
 def expected_trials(law: IsotropicLaw) -> float:
@@ -216,7 +217,7 @@ def expected_trials(law: IsotropicLaw) -> float:
 @lru_cache(maxsize=64)
 def _envelope(kind: Any, space: Space, scale: float) -> Envelope:
     law: IsotropicLaw = kind(space, space.origin, scale)
-    growth = _no_growth if law._is_radial else space._growth
+    growth = _no_growth if is_radial(law.space) else space._growth
     return build(law._concave, _sketch(law), growth, scale, space._longest)
 
 
@@ -227,7 +228,7 @@ def _no_growth(_: float) -> Growth:
 
 def _sketch(law: IsotropicLaw) -> Callable[[Array], Array]:
     """About the logarithm of the radial law: J at a few directions where it depends on them."""
-    if law._is_radial:
+    if is_radial(law.space):
         return lambda t: law._concave(t, np)[0]
     direction = np.random.default_rng(0).standard_normal((1 + 64 // law.space.dim, 1, law.space.dim))
     direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
@@ -256,14 +257,14 @@ def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
 
 
 def _radial_mean_square(law: IsotropicLaw) -> float:
-    """Gauss-Legendre on every segment; an infinite one is cut where its line has fallen by 60."""
+    """Gauss-Legendre on every segment, in units of the scale; an infinite one is cut where its line is down by 60."""
     start, stop, lines = law.envelope.start, law.envelope.stop, law.envelope.float_lines
     length = np.where(np.isinf(stop), 60 / lines.rate, stop - start)[:, None]
     nodes, weights = _gauss_legendre()
     t = start[:, None] + length * (1 + nodes) / 2
     with np.errstate(invalid="ignore"):  # a sphere's last node may lie beyond its end
-        mass = np.nan_to_num(weights * length * np.exp(law._concave(t, np)[0] - lines.height.max()))
-    return float((mass * t**2).sum() / mass.sum())
+        mass = np.nan_to_num(weights * (length / law.scale) * np.exp(law._concave(t, np)[0] - lines.height.max()))
+    return float((mass * (t / law.scale) ** 2).sum() / mass.sum()) * law.scale**2
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from riemdp.manifolds.base import FARTHEST, Array, LocalModel
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
-from riemdp.manifolds.spd import SPD, definite, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.spd import LOG_TINY, SPD, definite, invvecd, matrix_exp, matrix_log, vecd
 
 if TYPE_CHECKING:
     from flint import arb
@@ -68,6 +68,12 @@ class SPDAffine(SPD):
 
     def _from_coords(self, coords: Array, base: Array) -> Array:
         return _congruence(np.linalg.cholesky(base), invvecd(coords))
+
+    def _point_rounding(self, radius: float) -> float:
+        """1 x 1 matrices are flat, and their mean is found in coordinates: one exp and one log, if floats hold it."""
+        if self.k > 1:
+            return 0.0
+        return 8 * UNIT_ROUNDOFF * (1 + radius) if radius < -LOG_TINY else math.inf
 
     def _log_density(self, coords: Array) -> Array:
         """Sum over i < j of log sinhc((r_i - r_j)/2), r the eigenvalues of the whitened vector."""

@@ -16,6 +16,7 @@ from riemdp.privacy.release import Drawn
 
 Array = NDArray[Any]
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e20  # scales, in units of the sensitivity
+LEAST_SCALE, MOST_SCALE = 1e-290, 1e305  # float64 has a grid, a 2^20-th of the scale, and room for the noise
 
 
 class Mechanism(Protocol):
@@ -81,6 +82,16 @@ def _sensible(scale: float, guarantee: Guarantee, sensitivity: float) -> float:
     if not scale < MOST_NOISE * sensitivity:
         raise MechanismError(f"{guarantee!r} leaves nothing but noise: ask for more.")
     return scale
+
+
+def require_grid(scale: float) -> None:
+    """Raise a MechanismError unless float64 has room for noise of this scale, and for its grid."""
+    if not LEAST_SCALE <= scale <= MOST_SCALE:
+        size = "tiny" if scale < LEAST_SCALE else "huge"
+        raise MechanismError(
+            f"scale = {scale:.4g}: float64 has no room for noise so {size}: use units of the records in which it is "
+            f"between {LEAST_SCALE:.0e} and {MOST_SCALE:.0e}."
+        )
 
 
 def root_mean_square(space: Space, points: Array, center: Array) -> float:

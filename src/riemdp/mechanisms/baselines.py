@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import eigh, rebuild
+from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, rebuild
 from riemdp.manifolds import Space, Sphere
 from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
-from riemdp.mechanisms.base import normal_scale, pure_scale, root_mean_square
+from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_mean_square
+from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
@@ -31,17 +32,21 @@ def ambient(points: Array, space: Space) -> Array:
     return vecd(points) if isinstance(space, SPD) else points
 
 
-def nearest_points(vectors: Array, ball: Ball) -> Array:
+def nearest_points(noisy: Visible, ball: Ball) -> Array:
     """Back to the space: unit length on the sphere; matrices get eigenvalues not below those of the ball's points."""
-    space, center = ball.space, ball._inner_center
-    if isinstance(space, Sphere):
-        with np.errstate(all="ignore"):  # the zero vector has no direction
-            points = space._project(vectors)
-        usable = np.isfinite(points).all(axis=-1, keepdims=True)
-        return np.where(usable, points, center)
-    floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(center)[0])
-    values, frame = eigh(invvecd(vectors))
-    return definite(rebuild(np.maximum(values, floor), frame))
+    with np.errstate(all="ignore"):  # the zero vector has no direction
+        if isinstance(ball.space, Sphere):
+            return _or_center(ball.space._project(noisy.vectors), ball)
+        floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(ball._inner_center)[0])
+        values, frame = eigh(invvecd(noisy.vectors))
+        return _or_center(definite(rebuild(np.maximum(values, floor), frame)), ball)
+
+
+def _or_center(points: Array, ball: Ball) -> Array:
+    """The points; the ball's centre where float64 could not hold one."""
+    lost = ~ball.space.contains(points)
+    points[lost] = ball._inner_center
+    return points
 
 
 @dataclass(frozen=True)
@@ -57,24 +62,26 @@ class Extrinsic:
     is_baseline: bool = True
     assumptions: tuple[str, ...] = ()
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
-        """Which spaces have it is decided by the sensitivity."""
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+        """Which spaces have it is decided by the sensitivity; float64 must have a grid for it."""
+        require_grid(scale)
 
     def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
         """The noisy vector, rounded once, as the nearest point."""
         grid = grid_step(scale)
-        noisy = np.stack([self.add_noise(value, scale, grid) for _ in range(size)])
+        noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
         return Drawn(nearest_points(noisy, ball), grid)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
     ) -> Array:
         """The same in float64."""
-        return nearest_points(self.noisy(value, scale, rng, size), ball)
+        return nearest_points(Visible(self.noisy(value, scale, rng, size)), ball)
 
     def noisy(self, value: Array, scale: float, rng: np.random.Generator, size: int) -> Array:
         """The noisy vectors, before they are taken to the space."""
-        return value + scale * self.noise(rng, size, len(value))
+        with np.errstate(over="ignore"):
+            return value + scale * self.noise(rng, size, len(value))
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Simulated with a fixed seed."""
@@ -95,14 +102,16 @@ class Pointwise:
         """The sum of the coordinates' sensitivities over epsilon."""
         return pure_scale(self.name, guarantee, sensitivity, method)
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
-        """Which spaces have it is decided by the sensitivity."""
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+        """Which spaces have it is decided by the sensitivity; float64 must have a grid for each coordinate."""
+        require_grid(scale * float(landmark_widths(ball).min()))
+        require_grid(scale * float(landmark_widths(ball).max()))
 
     def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
         """Each coordinate with its own scale and grid; the coarsest grid is reported."""
         scales = (scale * landmark_widths(ball)).tolist()
         parts = [(value[j : j + 1], width, grid_step(width)) for j, width in enumerate(scales)]
-        noisy = np.stack([np.concatenate([add_laplace(*part) for part in parts]) for _ in range(size)])
+        noisy = Visible(np.stack([np.concatenate([add_laplace(*part) for part in parts]) for _ in range(size)]))
         return Drawn(_as_shapes(noisy, ball), grid_step(max(scales)))
 
     def simulate(
@@ -110,7 +119,7 @@ class Pointwise:
     ) -> Array:
         """The same in float64."""
         noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))
-        return _as_shapes(value + noise, ball)
+        return _as_shapes(Visible(value + noise), ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Simulated with a fixed seed."""
@@ -132,9 +141,9 @@ def landmarks(shapes: Array) -> Array:
     return np.ascontiguousarray(shapes).view(np.float64)
 
 
-def _as_shapes(vectors: Array, ball: Ball) -> Array:
-    points = ball.space._project(np.ascontiguousarray(vectors).view(np.complex128))
-    return np.where(np.isfinite(points).all(axis=-1, keepdims=True), points, ball._inner_center)
+def _as_shapes(noisy: Visible, ball: Ball) -> Array:
+    with np.errstate(all="ignore"):
+        return _or_center(ball.space._project(np.ascontiguousarray(noisy.vectors).view(np.complex128)), ball)
 
 
 @lru_cache(maxsize=256)
@@ -143,7 +152,8 @@ def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) 
     center, rng = ball._inner_center, np.random.default_rng(0)
     value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
     points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)
-    return root_mean_square(ball.space, points, center)
+    least = UNIT_ROUNDOFF * min(1.0, ball.space.injectivity_radius)  # where float64 cannot tell points apart
+    return max(root_mean_square(ball.space, points, center), least)
 
 
 EXTRINSIC_LAPLACE = Extrinsic(

@@ -18,11 +18,12 @@ from riemdp.distributions.kng import KNG, Source, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
-from riemdp.mechanisms.base import pure_scale
+from riemdp.mechanisms.base import pure_scale, require_grid
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import grid_step
-from riemdp.privacy.release import Drawn, carry
+from riemdp.privacy.release import Drawn
 from riemdp.randomness import SystemSource
 
 Array = NDArray[Any]
@@ -56,6 +57,7 @@ class KNormGradient:
 
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Exists where the Riemannian Laplace law does; refused where rejection would take too long."""
+        require_grid(scale)
         if not 2 * sensitivity <= MOST_LOSS * scale:
             raise MechanismError(
                 f"scale = {scale:.4g}: with so little noise (epsilon above {MOST_LOSS:.0g}) a draw may take for ever, "
@@ -82,7 +84,8 @@ class KNormGradient:
         self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Source, size: int  # noqa: ARG002
     ) -> Array:
         """By exact rejection, in float64."""
-        return _without_last_bits(_law(value, scale, ball).sample(size, rng), scale, ball)
+        drawn = Visible(_law(value, scale, ball).sample(size, rng))
+        return _without_last_bits(drawn, scale, ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """That of records which all lie at the ball's centre, where ‖grad F(x)‖ = rho."""
@@ -96,7 +99,7 @@ def is_truncated(space: Space) -> bool:
     return space.curvature_bounds[1] > 0
 
 
-def _without_last_bits(points: Array, scale: float, ball: Ball) -> Array:
+def _without_last_bits(points: Visible, scale: float, ball: Ball) -> Array:
     """Points around the origin, moved to the ball's centre, their coordinates rounded to a public grid.
 
     The last bits of what float64 computes tell the records apart (docs/audits.md). Rounding is post-processing; that
@@ -104,8 +107,8 @@ def _without_last_bits(points: Array, scale: float, ball: Ball) -> Array:
     """
     step, space = grid_step(scale), ball.space
     with np.errstate(all="ignore"):
-        coords = space._log(points, space._read(space.origin, "origin"))
-        coords = step * np.floor(coords / step + 0.5)
+        coords = points.then(lambda x: space._log(x, space._read(space.origin, "origin")))
+        coords = coords.then(lambda v: step * np.floor(v / step + 0.5))
     return carry(coords, np.zeros(space.dim), ball)
 
 

@@ -17,10 +17,11 @@ from riemdp.distributions.ideal import point_grid, rounded_point
 from riemdp.distributions.riemannian import MOST_TRIALS, RiemannianLaplace, expected_trials, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.mechanisms.base import pure_scale
+from riemdp.mechanisms.visible import Visible, carry, from_origin
 from riemdp.mechanisms.wrapped import WRAPPED_LAPLACE
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
-from riemdp.privacy.release import Drawn, carry
+from riemdp.privacy.release import Drawn
 
 Array = NDArray[Any]
 
@@ -40,8 +41,12 @@ class Intrinsic:
         return pure_scale(self.name, guarantee, sensitivity, method)
 
     def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
-        """The law has a finite integral only below a limit of the scale; close to it, rejection takes too long."""
+        """The law has a finite integral only below a limit of the scale; close to it, rejection takes too long.
+
+        And float64 must have a grid for the points that it draws.
+        """
         if ball.space.is_flat:
+            WRAPPED_LAPLACE.check(ball, n, sensitivity, scale)
             return
         limit = laplace_limit(ball.space)
         if not scale < limit:
@@ -49,13 +54,13 @@ class Intrinsic:
                 f"scale = {scale:.4g}: the Riemannian Laplace law of {ball.space!r} exists only below {limit:.4g}; "
                 f"it needs n * epsilon above {n * sensitivity / limit:.4g} here, or use mechanism='wrapped-laplace'."
             )
-
         trials = expected_trials(RiemannianLaplace(ball.space, ball.space.origin, scale))
         if not trials <= MOST_TRIALS:
             raise MechanismError(
                 f"scale = {scale:.4g}: a draw of the Riemannian Laplace law would take about {trials:.2g} trials "
                 f"(limit {MOST_TRIALS:.0g}), so near to where it ceases to exist: use mechanism='wrapped-laplace'."
             )
+        point_grid(ball.space, scale, ball.radius)
 
     def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """The ideal point, rounded once to a public grid around the origin, moved to the ball's centre."""
@@ -63,7 +68,7 @@ class Intrinsic:
         if space.is_flat:
             return WRAPPED_LAPLACE.draw(value, scale, ball, footpoint, size)
         law, grid = RiemannianLaplace(space, space.origin, scale), point_grid(space, scale, ball.radius)
-        points = np.stack([rounded_point(space, value, law.ideal_coords(), grid) for _ in range(size)])
+        points = Visible(np.stack([rounded_point(space, value, law.ideal_coords(), grid) for _ in range(size)]))
         return Drawn(from_origin(points, ball), grid)
 
     def simulate(
@@ -73,8 +78,8 @@ class Intrinsic:
         space = ball.space
         noise = RiemannianLaplace(space, space.origin, scale).sample_coords(size, rng)
         if space.is_flat:
-            return carry(value + noise, footpoint, ball)
-        return from_origin(space._exp(noise, value), ball)
+            return carry(Visible(value + noise), footpoint, ball)
+        return from_origin(Visible(space._exp(noise, value)), ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """The law's own root mean square distance to its centre."""
@@ -84,14 +89,6 @@ class Intrinsic:
         forecast = math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
         # Without positive curvature volumes grow faster than in flat space, and so do distances.
         return max(forecast, wrapped) if ball.space.curvature_bounds[1] <= 0 else forecast
-
-
-def from_origin(points: Array, ball: Ball) -> Array:
-    """Points around the origin, moved by the isometry that takes it to the ball's centre."""
-    space = ball.space
-    with np.errstate(all="ignore"):
-        coords = space._log(points, space._read(space.origin, "origin"))
-    return carry(coords, np.zeros(space.dim), ball)
 
 
 RIEMANNIAN_LAPLACE = Intrinsic()

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.scalars import norm
-from riemdp.mechanisms.base import normal_scale, pure_scale
+from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
-from riemdp.privacy.release import Drawn, carry
+from riemdp.privacy.release import Drawn
 
 Array = NDArray[Any]
 
@@ -43,20 +44,22 @@ class Wrapped:
     is_baseline: bool = False
     assumptions: tuple[str, ...] = ()
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
-        """It exists everywhere."""
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+        """It exists everywhere; float64 must have a grid for it."""
+        require_grid(scale)
 
     def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """The noisy coordinates, rounded once, as a point."""
         grid = grid_step(scale)
-        noisy = np.stack([self.add_noise(value, scale, grid) for _ in range(size)])
+        noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
         return Drawn(carry(noisy, footpoint, ball), grid)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
         """The same in float64."""
-        return carry(value + scale * self.noise(rng, size, ball.space.dim), footpoint, ball)
+        noisy = Visible(value + scale * self.noise(rng, size, ball.space.dim))
+        return carry(noisy, footpoint, ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Root mean square distance of exp_p(noise) to p."""

@@ -1,4 +1,4 @@
-"""The one place where a private value meets noise.
+"""The one place where the private values of a release meet noise: `Reservation.draw`, once for each of its stages.
 
 sensitivity -> scale -> guarantee (all public) -> reserve -> draw -> Release.
 """
@@ -8,21 +8,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.files import read_json, write_whole
+from riemdp.files import Format, check_target, read_json, write_whole
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 
 Array = NDArray[Any]
+V = TypeVar("V")
+T = TypeVar("T")
 
 PUBLIC = "the number of records, the ball and the footpoint are public"
 ENTROPY = "the operating system's random bits are uniform and secret"
@@ -60,21 +62,21 @@ class Stage:
     center: Array
     radius: float
 
+    def __post_init__(self) -> None:
+        _freeze(self, "center")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        return data | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
+        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Stage:
         """The stage that `to_dict` described; anything else is an InputError."""
-        names = {f.name for f in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names:
-            raise InputError("stages are not those of a release: pass what Release.save() wrote.")
-        rest = {name: data[name] for name in names - {"guarantee", "center"}}
+        found = FORMAT.fields_of(data, cls, "a stage")
+        rest = {name: value for name, value in found.items() if name not in ("guarantee", "center")}
         _check_types(rest)
-        center = _point(data["center"], space, "center")
-        return cls(guarantee=Guarantee.from_dict(data["guarantee"]), center=center, **rest)
+        center = _point(found["center"], space, "center")
+        return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,9 @@ class Release:
     version: str = field(repr=False)
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
 
+    def __post_init__(self) -> None:
+        _freeze(self, "value", "center")
+
     @property
     def ball(self) -> Ball:
         """Where the noise was drawn: the given ball, or the private one that an adaptive release found."""
@@ -104,9 +109,8 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
         arrays = {"value": self.value.tolist(), "center": self.center.tolist()}
-        return {"riemdp": "release", **data, **arrays} | {
+        return FORMAT.stamp(vars(self) | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
             "stages": [stage.to_dict() for stage in self.stages],
@@ -114,25 +118,42 @@ class Release:
 
     @classmethod
     def from_dict(cls, data: Any) -> Release:
-        """The release that `to_dict` described; anything else is an InputError."""
-        names = {f.name for f in fields(cls)}
-        if not isinstance(data, dict) or set(data) != names | {"riemdp"} or data["riemdp"] != "release":
-            raise InputError("the data are not those of a release: pass what Release.save() wrote.")
-        rest = {name: data[name] for name in names - {"value", "center", "guarantee", "space", "stages"}}
+        """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
+        found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
+        rest = {name: value for name, value in found.items() if name not in _PARSED}
         _check_types(rest)
-        if not isinstance(data["stages"], list):
+        stages = found.get("stages", [])
+        if not isinstance(stages, list):
             raise InputError("stages are not those of a release: pass what Release.save() wrote.")
         try:
-            space = space_from_dict(data["space"])
-            value, center = (_point(data[name], space, name) for name in ("value", "center"))
-            stages = tuple(Stage.from_dict(stage, space) for stage in data["stages"])
+            space = space_from_dict(found["space"])
+            value, center = (_point(found[name], space, name) for name in ("value", "center"))
+            read = tuple(Stage.from_dict(stage, space) for stage in stages)
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
-        guarantee = Guarantee.from_dict(data["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=stages, **rest)
+        guarantee = Guarantee.from_dict(found["guarantee"])
+        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, **rest)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write JSON, whole or not at all; over an existing file only with `force`."""
+        """Write all of it as JSON, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in `.json`.
+        force : bool
+            Whether to replace a file that is there already; otherwise that is refused.
+
+        Raises
+        ------
+        InputError
+            If the file exists, has another ending, or cannot be written.
+
+        Examples
+        --------
+        >>> release.save("mean.json")  # doctest: +SKIP
+        """
+        check_target(path, ".json", force=force, instead="for the value alone, use np.save(path, release.value)")
         write_whole(path, json.dumps(self.to_dict(), indent=1).encode(), force=force)
 
     @classmethod
@@ -141,7 +162,17 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
+FORMAT = Format("release", 1, "Release.save()")
+_PARSED = ("value", "center", "guarantee", "space", "stages")
 _NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
+
+
+def _freeze(record: Release | Stage, *names: str) -> None:
+    """Arrays of its own, that nobody can write to."""
+    for name in names:
+        array = np.array(getattr(record, name))
+        array.flags.writeable = False
+        object.__setattr__(record, name, array)
 
 
 def _check_types(rest: dict[str, Any]) -> None:
@@ -178,8 +209,8 @@ def release(
     `stages` are on record only: whoever made them has reserved for all.
     """
     guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
-    with reserved(guarantee, described(f"{statistic} of {n} records, {plan.mechanism}", note), ledger):
-        [point], grid = draw(value())
+    with reserved(guarantee, described(f"{statistic} of {n} records, {plan.mechanism}", note), ledger) as paid:
+        [point], grid = paid.draw(value, draw)
         return Release(
             value=ball.space._write(point, ball.center),
             statistic=statistic,
@@ -205,30 +236,18 @@ def described(what: str, note: str) -> str:
     return f"{what}: {note}" if note else what
 
 
+class Reservation:
+    """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
+
+    def draw(self, value: Callable[[], V], law: Callable[[V], T]) -> T:
+        """A draw from the law around the private value; the value itself is not kept."""
+        return law(value())
+
+
 @contextmanager
-def reserved(guarantee: Guarantee, description: str, ledger: Ledger | None) -> Iterator[None]:
+def reserved(guarantee: Guarantee, description: str, ledger: Ledger | None) -> Iterator[Reservation]:
     """Reserve durably before what follows, confirm after it; what fails in between stays spent."""
     entry = ledger.reserve(guarantee, description) if ledger else None
-    yield
+    yield Reservation()
     if ledger and entry is not None:
         ledger.confirm(entry)
-
-
-def carry(coords: Array, footpoint: Array, ball: Ball) -> Array:
-    """Points with these coordinates at the footpoint, by exp: there, around the origin, then at the centre."""
-    space = ball.space
-    if footpoint.any():
-        points = _held(coords, ball.at_origin(footpoint), space)
-        coords = space._log(points, space._read(space.origin, "origin"))
-    return _held(coords, ball._inner_center, space)
-
-
-def _held(coords: Array, base: Array, space: Space) -> Array:
-    """exp of these coordinates, halved where float64 cannot hold the point, at last the base: post-processing."""
-    with np.errstate(all="ignore"):
-        points = space._exp(coords, base)
-        while (lost := ~(held := space.contains(points)) & coords.any(axis=1)).any():
-            coords = np.where(lost[:, None], coords / 2, coords)
-            points[lost] = space._exp(coords[lost], base)
-        points[~held] = base  # at the far end of float64 not even exp(0) is the base
-    return points

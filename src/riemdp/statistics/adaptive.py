@@ -19,11 +19,12 @@ from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
+from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
 from riemdp.privacy.composition import Sum
 from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
-from riemdp.privacy.release import Plan, Stage, carry
+from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
 
 if TYPE_CHECKING:
@@ -135,24 +136,28 @@ class Shares:
 class Chance(Protocol):
     """Draws of the two kinds that adaptation makes."""
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Array:
+    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
         """A private mean of the records."""
 
-    def step(self, law: RadiusLaw, outside: list[int]) -> int:
-        """A private radius, by its place in the list."""
+    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
+        """A private radius, by its place in the list, from the numbers of records outside each."""
 
 
+@dataclass(frozen=True)
 class Exact:
-    """For a release: the operating system's bits."""
+    """For a release: the operating system's bits, once it is paid for."""
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Array:
+    paid: Reservation
+
+    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
         """The ideal mechanism, rounded once."""
-        [point], _ = query.draw(plan, query.value(plan, records), records.ball)
-        return np.asarray(point)
+        return self.paid.draw(
+            lambda: query.value(plan, records), lambda value: query.draw(plan, value, records.ball)
+        )
 
-    def step(self, law: RadiusLaw, outside: list[int]) -> int:
+    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
         """Exact."""
-        return law.draw(outside)
+        return self.paid.draw(outside, law.draw)
 
 
 @dataclass(frozen=True)
@@ -161,14 +166,14 @@ class Seeded:
 
     rng: np.random.Generator
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Array:
+    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
         """In float64."""
         value = query.value(plan, records)
-        return np.asarray(query.simulate(plan, value, records.ball, self.rng, 1)[0])
+        return Drawn(query.simulate(plan, value, records.ball, self.rng, 1), None)
 
-    def step(self, law: RadiusLaw, outside: list[int]) -> int:
+    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
         """In float64."""
-        return law.simulate(outside, self.rng)
+        return law.simulate(outside(), self.rng)
 
 
 # --- the rounds --------------------------------------------------------------------------------------------
@@ -212,7 +217,8 @@ class Adaptive:
     def insist(self) -> None:
         """Raise what the last release would, before anything is read: later it cannot."""
         if self.shares.radius is None:
-            rim = carry(self.ball.radius * np.eye(1, self.ball.space.dim), np.zeros(self.ball.space.dim), self.ball)
+            dim = self.ball.space.dim
+            rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
             farthest = self.ball.space._write(rim[0], self.ball.center)
             replace(self.mean, footpoint=farthest).plan(self.ball, self.shares.mean)
         elif not self.rungs(0):
@@ -295,8 +301,7 @@ class Adaptive:
             footpoint = near.records.ball.center
             return replace(before, query=replace(self.mean, footpoint=footpoint), stages=near.stages)
         rungs, law = self.rungs(near.depth), self.law(near.depth)
-        outside = near.records.outside(self.radii(near.depth))
-        depth = rungs[chance.step(law, outside)]
+        depth = rungs[chance.step(law, lambda: near.records.outside(self.radii(near.depth)))]
         records = before.records if depth == before.depth else near.records.shrunk(self.radius(depth))
         ball = records.ball
         stage = Stage("radius", share, MECHANISM, 1.0, 1 / law.strength, ball.center, ball.radius)
@@ -344,10 +349,10 @@ def _stage(task: str, share: Guarantee, plan: Plan, ball: Ball) -> Stage:
     return Stage(task, share, plan.mechanism, plan.sensitivity, plan.scale, ball.center, ball.radius)
 
 
-def into_ball(point: Array, ball: Ball) -> Array:
-    """A released point, moved onto the ball if it is outside: post-processing."""
+def into_ball(drawn: Drawn, ball: Ball) -> Array:
+    """A drawn point, moved onto the ball if it is outside: post-processing."""
     with without_waiting():  # and with the same bits in every process
-        coords = _to_ball(point[None], ball)
+        coords = Visible(_to_ball(drawn.points, ball))
         return ball.space._write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 

@@ -14,11 +14,10 @@ from riemdp.errors import MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import KendallShapes, Sphere
 from riemdp.manifolds.base import Array
-from riemdp.manifolds.spd import SPD
+from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY, SPD
 from riemdp.mechanisms.baselines import ambient, landmark_widths, landmarks
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import carry
-from riemdp.statistics.intrinsic import mean_as_coordinates
+from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 
 
@@ -32,13 +31,10 @@ class AmbientMean:
         """Frobenius: λ_max(m0) e^r times that of the mean, 2r/n; sphere of radius R: 2R sin(r/R)/n."""
         space = ball.space
         if isinstance(space, SPD):
-            distance = mean_as_coordinates(space).sensitivity(ball, n, footpoint) + 2 * _rounding(ball)
-            excess = max(0.0, distance - tangent_mean_sensitivity(ball.radius, n))  # of computed means over exact ones
-            largest = float(np.linalg.eigvalsh(ball.center)[-1]) * (1 + 2.0**-30)
-            return round_up(lambda s, top, r: s * top * r.exp(), distance, largest, ball.radius + excess + 2.0**-40)
+            return _of_matrices(ball, n, footpoint)
         if isinstance(space, Sphere):
             chord = round_up(lambda R, r: 2 * R * (r / R).sin() / n, space.radius, ball.radius)
-            return with_solver_error(chord, 64 * UNIT_ROUNDOFF * space.radius)
+            return with_solver_error(chord, 128 * UNIT_ROUNDOFF * space.radius)
         raise MechanismError(
             f"space = {space!r}: extrinsic mechanisms exist on SPDAffine, SPDLogEuclidean and Sphere; use 'auto'."
         )
@@ -48,13 +44,39 @@ class AmbientMean:
         ball = records.ball
         if isinstance(ball.space, Sphere):
             return records.mean_of(partial(_at_center, ball))
-        mean = mean_as_coordinates(ball.space).value(records, footpoint)
-        return ambient(carry(mean[None], footpoint, ball)[0], ball.space)
+        mean = IntrinsicMean().value(records, footpoint)
+        return ambient(_at_center(ball, mean[None])[0], ball.space)
+
+
+def _of_matrices(ball: Ball, n: int, footpoint: Array) -> float:
+    """λ_max(m0) e^r times how far the computed mean moves, if float64 holds the exponential of every mean."""
+    rounding, log_largest = _rounding(ball), float(_log_spectrum(ball)[-1])
+    _require_range(ball, log_largest + ball.radius + 1, log_largest - ball.radius - 1)
+    distance = IntrinsicMean().sensitivity(ball, n, footpoint) + 2 * rounding
+    excess = max(0.0, distance - tangent_mean_sensitivity(ball.radius, n))  # of computed means over exact ones
+    return round_up(lambda s, *logs: s * sum(logs).exp(), distance, log_largest, ball.radius, excess, 2.0**-40)
+
+
+def _log_spectrum(ball: Ball) -> Array:
+    """Logarithms of the centre's eigenvalues, with the floor of `riemdp.manifolds.spd.matrix_log`."""
+    values = np.linalg.eigvalsh(ball.center)
+    return np.asarray(np.log(np.maximum(values, max(UNIT_ROUNDOFF * values[-1], math.exp(LOG_TINY)))))
 
 
 def _rounding(ball: Ball) -> float:
-    """Relative error of a computed matrix, as a distance."""
-    return 64 * UNIT_ROUNDOFF * ball.space.dim * (1 + ball.radius)
+    """Relative error of a computed exp_m0(v), as a distance: exp turns absolute errors of log m0 + v into it."""
+    size = 1 + ball.radius + float(np.linalg.norm(_log_spectrum(ball)))
+    return 64 * UNIT_ROUNDOFF * ball.space.dim * size
+
+
+def _require_range(ball: Ball, high: float, low: float) -> None:
+    """Raise a MechanismError unless these logarithms of eigenvalues are those of floats; nothing may be made to fit."""
+    if not (high < LOG_HUGE and low > LOG_TINY):
+        raise MechanismError(
+            f"radius = {ball.radius!r} around a centre with eigenvalues up to {math.exp((high + low) / 2):.3g}: "
+            "extrinsic mechanisms need a ball whose matrices have eigenvalues between 1e-307 and 1e307: use a smaller "
+            "ball, other units, or mechanism='auto'."
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +90,7 @@ class AlignedLandmarks:
         space = ball.space
         if not isinstance(space, KendallShapes):
             raise MechanismError(f"space = {space!r}: pointwise-laplace exists on KendallShapes only; use 'auto'.")
-        rounding = 64 * UNIT_ROUNDOFF / float(landmark_widths(ball).min())
+        rounding = 128 * UNIT_ROUNDOFF / float(landmark_widths(ball).min())
         return math.nextafter(2 * space.k * (1 / n + 2 * rounding), math.inf)
 
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002

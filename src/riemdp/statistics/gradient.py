@@ -8,7 +8,7 @@ from typing import ClassVar
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.gradient import Field
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.statistics.intrinsic import MeanPoint
+from riemdp.statistics.intrinsic import mean_point, require_mean_point
 from riemdp.statistics.sensitivity import kng_sensitivity
 
 
@@ -18,12 +18,12 @@ class GradientField:
 
     name: ClassVar[str] = "frechet-mean"
 
-    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
         """How far replacing one record moves the gradient at any point where the law lives."""
         space = ball.space
-        MeanPoint().sensitivity(ball, n, footpoint)  # refuses balls in which not every mean can be computed
+        require_mean_point(ball, n)
         return kng_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius)
 
-    def value(self, records: Bounded, footpoint: Array) -> Field:
+    def value(self, records: Bounded, footpoint: Array) -> Field:  # noqa: ARG002
         """The records around the origin, and their mean to start from."""
-        return Field(records._around_origin.all(), MeanPoint().value(records, footpoint))
+        return Field(records._around_origin.all(), mean_point(records))

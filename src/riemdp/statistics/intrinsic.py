@@ -63,16 +63,23 @@ class TangentMean:
 
 @dataclass(frozen=True)
 class IntrinsicMean:
-    """log_p0 of the Fréchet mean, computed to within a public tolerance (docs/proofs/coordinates_sensitivity.md)."""
+    """log_p0 of the Fréchet mean, computed to within a public tolerance (docs/proofs/coordinates_sensitivity.md).
+
+    In a flat space it is the tangent mean, which is one exact pass.
+    """
 
     name: ClassVar[str] = "frechet-mean"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """Sensitivity of the exact coordinates, plus twice the solver's error in coordinates."""
+        if ball.space.is_flat:
+            return TangentMean().sensitivity(ball, n, footpoint)
         return _budget(ball, n, footpoint)[0]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The coordinates, within the tolerance that the sensitivity counts on."""
+        if records.space.is_flat:
+            return TangentMean().value(records, footpoint)
         _, tolerance = _budget(records.ball, records.n, footpoint)
         with np.errstate(all="ignore"):
             return _coordinates(records, footpoint, tolerance / 2)
@@ -80,21 +87,21 @@ class IntrinsicMean:
 
 @dataclass(frozen=True)
 class MeanPoint:
-    """The Fréchet mean as a point around the origin (docs/proofs/riemannian_laplace.md)."""
+    """The Fréchet mean as a point around the origin, in a flat space its coordinates (proofs/riemannian_laplace.md)."""
 
     name: ClassVar[str] = "frechet-mean"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """As a distance: the bound on the coordinates at the centre is one on the mean itself."""
-        return self._budget(ball, n, footpoint)[0]
+        if ball.space.is_flat:
+            return TangentMean().sensitivity(ball, n, footpoint)
+        return _point_budget(ball, n)[0]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""
-        with np.errstate(all="ignore"):
-            return _point(records, self._budget(records.ball, records.n, footpoint)[1] / 2)
-
-    def _budget(self, ball: Ball, n: int, footpoint: Array) -> tuple[float, float]:
-        return _budget(ball, n, footpoint, ball.space._point_rounding(ball.radius))
+        if records.space.is_flat:
+            return TangentMean().value(records, footpoint)
+        return mean_point(records)
 
 
 def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -> tuple[float, float]:
@@ -116,9 +123,19 @@ def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -
     return with_solver_error(exact, tolerance, lipschitz), tolerance
 
 
-def mean_as_coordinates(space: Space) -> IntrinsicMean | TangentMean:
-    """The Fréchet mean; in a flat space both are the same, and the tangent mean is one exact pass."""
-    return TangentMean() if space.is_flat else IntrinsicMean()
+def require_mean_point(ball: Ball, n: int) -> None:
+    """Raise a MechanismError unless float64 can compute the mean of all n records in the ball as a point."""
+    _point_budget(ball, n)
+
+
+def mean_point(records: Bounded) -> Array:
+    """The Fréchet mean as a point around the origin, in a flat space too."""
+    with np.errstate(all="ignore"):
+        return _point(records, _point_budget(records.ball, records.n)[1] / 2)
+
+
+def _point_budget(ball: Ball, n: int) -> tuple[float, float]:
+    return _budget(ball, n, np.zeros(ball.space.dim), ball.space._point_rounding(ball.radius))
 
 
 def _rounding_limit(space: Space, radius: float, n: int) -> float:

@@ -21,7 +21,7 @@ from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, descri
 from riemdp.statistics.adaptive import Adaptation, Adaptive, Exact, Seeded, adaptation, prepare
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.gradient import GradientField
-from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean, mean_as_coordinates
+from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
 from riemdp.statistics.plans import Request
 from riemdp.version import __version__
 
@@ -58,12 +58,10 @@ def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
         raise InputError(f"{argument} = {name!r}: pass one of {', '.join(map(repr, names))}.")
 
 
-def statistic_for(mechanism: Mechanism, name: str, ball: Ball, footpoint: Array) -> Statistic:
+def statistic_for(mechanism: Mechanism, name: str, footpoint: Array) -> Statistic:
     """The summary of that name in the form that the mechanism takes."""
     if footpoint.any() and not mechanism.takes_footpoint:
         raise MechanismError(f"footpoint belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
-    if mechanism.input in ("coordinates", "point") and ball.space.is_flat:  # all the same
-        return mean_as_coordinates(ball.space)
     if name not in INPUTS[mechanism.input]:
         raise MechanismError(f"statistic = {name!r} belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
     return INPUTS[mechanism.input][name]
@@ -82,7 +80,7 @@ def request_for(ball: Ball, n: int, guarantee: Guarantee, calibration: str, foot
     foot = ball.footpoint_coords(footpoint)
 
     def sensitivity(mechanism: Mechanism) -> float:
-        return statistic_for(mechanism, statistic, ball, foot).sensitivity(ball, n, foot)
+        return statistic_for(mechanism, statistic, foot).sensitivity(ball, n, foot)
 
     return Request(ball, n, guarantee, calibration, sensitivity)
 
@@ -115,7 +113,7 @@ class Query:
     def value(self, plan: Plan, records: Bounded) -> Any:
         """The private value, as the plan's mechanism takes it."""
         foot = records.ball.footpoint_coords(self.footpoint)
-        statistic = statistic_for(by_name(plan.mechanism), self.statistic, records.ball, foot)
+        statistic = statistic_for(by_name(plan.mechanism), self.statistic, foot)
         with kernels_for(records.n), one_blas_thread():
             return statistic.value(records, foot)
 
@@ -137,6 +135,8 @@ def adaptive_for(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | A
     query.request(ball, guarantee)  # refuses what is no ball, guarantee, ...
     if query.footpoint is not None:
         raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
+    if options.radius_share == 0 and query.statistic == TangentMean.name and not ball.space.is_flat:
+        raise InputError("statistic = 'tangent-mean' lives at the ball's centre: with radius_share = 0, leave it out.")
     if query.calibration != "analytic":
         raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
     if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
@@ -259,8 +259,8 @@ def adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None, no
     supposed = () if query.mechanism == "auto" else by_name(query.mechanism).assumptions
     whole = adaptive.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *supposed)
     text = f"{query.statistic} of {records.n} records, {query.mechanism}, {adaptive.rounds} rounds of adaptation"
-    with reserved(whole, described(text, note), ledger), one_blas_thread():
-        found, last = adaptive.finish(adaptive.find(records, Exact()))
+    with reserved(whole, described(text, note), ledger) as paid, one_blas_thread():
+        found, last = adaptive.finish(adaptive.find(records, Exact(paid)))
         return release(
             lambda: found.query.value(last, found.records),
             lambda value: found.query.draw(last, value, found.records.ball),
@@ -311,4 +311,4 @@ def _adapted_draw(records: Bounded, adaptive: Adaptive, rng: np.random.Generator
     """One simulated adaptive release."""
     chance = Seeded(rng)
     found, last = adaptive.finish(adaptive.find(records, chance))
-    return chance.point(found.query, last, found.records)
+    return np.asarray(chance.point(found.query, last, found.records).points[0])

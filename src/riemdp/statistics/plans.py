@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,10 @@ class Request:
         scale = mechanism.calibrate(self.guarantee, sensitivity, self.calibration)
         mechanism.check(self.ball, self.n, sensitivity, scale)
         error = mechanism.expected_error(scale, self.ball)
+        if not 0 < error < math.inf:
+            raise MechanismError(
+                f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond float64: use other units."
+            )
         return Plan(mechanism.name, self.guarantee, sensitivity, scale, error)
 
     def plan_all(self) -> list[Plan]:
