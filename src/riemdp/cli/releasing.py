@@ -42,6 +42,8 @@ def mean(
     eigenvalues: o.EigenvaluesOption = None,
     size: o.InferredSize = None,
     curvature: o.CurvatureOption = None,
+    columns: o.ColumnsOption = None,
+    header: o.HeaderOption = None,
     epsilon: o.EpsilonOption = None,
     delta: o.DeltaOption = None,
     mu: o.MuOption = None,
@@ -88,11 +90,11 @@ def mean(
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot)
+    outputs = Outputs(out, report, plot, o.about_lines(data, header))
     outputs.check(data, ledger, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    crew, stored = Workers(workers, scheduler), open_records(data)
+    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)
     order = Order(
         stored.for_workers(where) if crew else stored.points(where),
@@ -198,6 +200,7 @@ class Outputs:
     out: Path | None
     report: Path | None
     plot: Path | None
+    about_records: str = ""  # shown with the release
 
     @property
     def paths(self) -> list[Path]:
@@ -270,6 +273,8 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         "expected error": f"{error} (root mean square distance to the true mean)",
         "assuming": "; ".join(release.guarantee.assumptions),
     }
+    if outputs.about_records:
+        rows["records"] = outputs.about_records
     if ledger is not None:
         rows["ledger"] = f"{ledger.path.name}: {_state(ledger)}"
     if outputs.paths and done:

@@ -56,6 +56,7 @@ class RecordSums(Protocol):
 def frechet_mean(X: ArrayLike, space: Space, tol: float = 1e-10, *, max_iter: int = 50) -> FrechetMean:
     """Fréchet mean of the points X (n, *point_shape): argmin_x sum_i rho(x, x_i)². Not private.
 
+    Landmarks may be raw, as for `private_mean`: where they lie and how large they are is not part of a shape.
     Flat spaces have it in closed form; elsewhere Newton's method runs until the certificate proves
     `error_bound <= tol`. A ConvergenceError is raised when that cannot be proven: the mean may not be unique
     (records too far apart in positive curvature), or float64 is too coarse for such records and `tol`.
@@ -122,12 +123,12 @@ def _records(X: Any, space: Space) -> Records:
 
 def _check_block(block: Array, start: int, space: Space) -> None:
     with np.errstate(all="ignore"):
-        good = space._contains(block)
+        good = space._is_record(block)
         if not np.isfinite(block).all():  # rare, and slow to ask of each record
             good &= np.isfinite(block).all(axis=tuple(range(1, block.ndim)))
     if not good.all():
         index = start + int(np.argmin(good))
-        raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
+        raise InputError(f"X[{index}] is not a point of {space!r}: {space._record_remedy}.")
 
 
 def certify(points: Array, space: Space, x: Array, tau: float) -> None:
