@@ -43,6 +43,14 @@ def complex_number(cell: Any) -> complex:
         return complex(math.nan)
 
 
+def equals_itself(label: Any) -> bool:
+    """Whether it can be told from others: not so for NaN, pd.NA or an array."""
+    try:
+        return label is not None and bool(label == label)
+    except Exception:
+        return False
+
+
 def places(labels: Iterable[Any], classes: Sequence[Any]) -> Array:
     """The place of each label among the classes, which are public; NO_CLASS for whatever is none of them."""
     known = {label: place for place, label in enumerate(classes)}

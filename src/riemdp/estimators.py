@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from riemdp.arithmetic import round_up
-from riemdp.cells import numbers, places
+from riemdp.cells import equals_itself, numbers, places
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Euclidean, Product
@@ -187,8 +187,9 @@ class PrivateMDM(
     says so, and the ledger is charged once.
 
     `private_labels=True` lets a record change its class as well. `classes`, the set of labels, must then be given
-    and public; a record with any other label counts for nothing. The class means, all in one release, are those of
-    the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian noise.
+    and public; a record with any other label, or none, counts for nothing. The class means, all in one release, are
+    those of the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian
+    noise.
 
     The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
     *point_shape), `guarantee_`, `releases_` (one per class; with private labels one, a point of the product of a
@@ -226,6 +227,7 @@ class PrivateMDM(
         return self
 
     def _fit_public_labels(self, X: Any, y: Any) -> None:
+        _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
@@ -288,6 +290,13 @@ def _parallel_means(
     if ledger and entry is not None:
         ledger.confirm(entry)
     return releases
+
+
+def _require_labels(y: Any) -> None:
+    """Raise if some label is missing or no label at all: they are public here."""
+    is_plain = isinstance(getattr(y, "dtype", None), np.dtype) and y.dtype.kind != "O"
+    if y is not None and not is_plain and np.iterable(y) and not all(map(equals_itself, y)):
+        raise InputError("y holds missing labels, or lists: pass one label for each record, or private_labels=True.")
 
 
 def _check_ledger(ledger: Any) -> None:

@@ -68,8 +68,13 @@ class _Thrift:
 
     def __init__(self, data: Bytes, place: int = 0) -> None:
         self.data, self.place = data, place
+        self._readers: dict[int, Callable[[], Any]] = {
+            3: self._byte, 4: self._integer, 5: self._integer, 6: self._integer, 7: lambda: self._bytes(8),
+            8: lambda: self._bytes(self._unsigned()), 9: self._list, 10: self._list, 11: self._map, 12: self.structure,
+        }  # fmt: skip
 
     def structure(self) -> Fields:
+        """The fields from here on, until they end."""
         fields, number = {}, 0
         while (head := self._byte()) != 0:
             number = number + (head >> 4) if head >> 4 else self._integer()
@@ -80,13 +85,6 @@ class _Thrift:
         if kind in (1, 2):  # a truth, told by its type
             return kind == 1
         return self._readers[kind]()
-
-    @property
-    def _readers(self) -> dict[int, Callable[[], Any]]:
-        return {
-            3: self._byte, 4: self._integer, 5: self._integer, 6: self._integer, 7: lambda: self._bytes(8),
-            8: lambda: self._bytes(self._unsigned()), 9: self._list, 10: self._list, 11: self._map, 12: self.structure,
-        }  # fmt: skip
 
     def _byte(self) -> int:
         value = self.data[self.place]

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import math
+import mmap
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -140,7 +141,14 @@ def _stated(place: int) -> Callable[[BinaryIO, int], int]:
 
 def _zstd(file: BinaryIO, limit: int) -> int:
     """Frame by frame: its content size if it has one, else what its blocks are at most."""
-    data, total, place = file.read(), 0, 0
+    if isinstance(file, io.BytesIO):
+        return _zstd_frames(file.getvalue(), limit)
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:  # of which only headers are read
+        return _zstd_frames(data, limit)
+
+
+def _zstd_frames(data: bytes | mmap.mmap, limit: int) -> int:
+    total, place = 0, 0
     while total <= limit and place + 4 < len(data):
         magic = int.from_bytes(data[place : place + 4], "little")
         if magic >> 4 == 0x184D2A5:  # a frame to be skipped
@@ -153,7 +161,7 @@ def _zstd(file: BinaryIO, limit: int) -> int:
     return total
 
 
-def _zstd_frame(data: bytes, place: int) -> tuple[int, int]:
+def _zstd_frame(data: bytes | mmap.mmap, place: int) -> tuple[int, int]:
     """Bytes of the frame whose header begins here, and where the next one begins (RFC 8878, section 3.1.1)."""
     flags = data[place]
     is_single, has_checksum = bool(flags & 32), bool(flags & 4)
