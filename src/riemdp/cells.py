@@ -84,7 +84,9 @@ def numbers(X: Any, shape: Shape | None, complex_shape: Shape | None = None) -> 
 def _of_list(X: Sequence[Any], shape: Shape | None, complex_shape: Shape | None) -> Array:
     """What NumPy makes of a list, if that has a type of numbers; else its records, each by itself."""
     array: Array | None = _quietly(np.asarray, X)
-    if array is not None and array.dtype.kind in ("fiuc" if complex_shape else "fiu"):
+    if array is not None and array.shape[1:] == complex_shape and array.dtype.kind in "fiuc":
+        return array.astype(np.complex128)  # also if no record has an imaginary part
+    if array is not None and array.dtype.kind in "fiu":
         return array
     if array is not None and shape is not None and array.shape[1:] not in (shape, complex_shape):
         return np.full(array.shape, math.nan)  # all records have one form, and it is not that of a point
