@@ -114,6 +114,9 @@ def read_records(path: Path) -> None:
     """Everything that commands do with a file of records."""
     stored = open_records(path)
     assert all(array.dtype.kind in "fiuc" for array in stored.arrays)
+    assert all(map(str.isprintable, stored.remarks()))
+    if stored.is_table:
+        _one_line(lambda: open_records(path, columns="1-4", header=path.suffix == ".csv").points(SPACES[0]))
     for space in SPACES:
         _one_line(lambda space=space: stored.size(type(space)))
         _one_line(lambda space=space: stored.points(space))
@@ -150,6 +153,7 @@ def _parquet_seeds() -> list[bytes]:
 
     wide = [{f"x{i}": column for i, column in enumerate(table.T)} for table in _tables()]
     lists = {"X": list(_tables()[3]), "__index_level_0__": np.arange(4)}
+    holes = {"X": pyarrow.array([[True, None], None, [False], [True, True]]), "y": pyarrow.array([True, None, False, True])}
     mixed = {
         "a": pyarrow.array([1, None, 3]),
         "b": pyarrow.array([0.5, 1.5, 2.5], pyarrow.float32()),
@@ -162,7 +166,7 @@ def _parquet_seeds() -> list[bytes]:
         {"data_page_version": "2.0"},
         {"use_dictionary": False},
     ]
-    tables = [*wide, lists, mixed]
+    tables = [*wide, lists, holes, mixed]
     return [_bytes_of(lambda f, t=t, w=w: parquet.write_table(pyarrow.table(t), f, **w)) for t in tables for w in ways]
 
 
@@ -178,7 +182,18 @@ def _zarr_seeds() -> list[bytes]:
         zarr.save_array(str(place), array, zarr_format=form)
         seeds.append(json.dumps(_tree(place)).encode())
         shutil.rmtree(place)
-    return seeds
+    return [*seeds, *map(_packed_zarr, (None, {"id": "gzip"}, {"id": "zlib"}, {"id": "bz2"}))]
+
+
+def _packed_zarr(packer: dict[str, str] | None) -> bytes:
+    """Four vectors, packed by what the metadata say."""
+    import numcodecs
+
+    chunk = _arrays()[0].astype("<f8").tobytes()
+    facts = {"zarr_format": 2, "shape": [4, 4], "chunks": [4, 4], "dtype": "<f8", "order": "C", "fill_value": 0}
+    packed = numcodecs.get_codec(packer).encode(chunk) if packer else chunk
+    files = {".zarray": facts | {"filters": None, "compressor": packer}, "0.0": base64.b64encode(packed).decode()}
+    return json.dumps(files).encode()
 
 
 def _tree(place: Path) -> dict[str, Any]:
@@ -450,7 +465,7 @@ _FILES = (
 )
 _WORDS = (
     "mean plan check descriptors audit ledger show --space --center --radius --eigenvalues --size --curvature --epsilon --delta --mu --rho --alpha"
-    " --mechanism --statistic --calibration --footpoint --adapt --ledger --budget-epsilon --budget-delta --budget-mu --budget-rho --budget-alpha --wait"
+    " --columns --header --no-header --mechanism --statistic --calibration --footpoint --adapt --ledger --budget-epsilon --budget-delta --budget-mu --budget-rho --budget-alpha --wait"
     " --out --report --json --quiet --records --spread --draws --confidence --seed --eta --features --region --help --version -h --"
     " euclidean sphere hyperbolic spd-affine spd-log-euclidean kendall identity origin north auto wrapped-laplace wrapped-gaussian riemannian-laplace kng"
     " extrinsic-laplace extrinsic-gaussian pointwise-laplace frechet-mean tangent-mean analytic classical tuzel five"
@@ -484,6 +499,7 @@ _LINES = (
     "mean S.npy --space sphere --center north --radius 0.5 --rho 0.1 --mechanism wrapped-gaussian --ledger new.db --budget-rho 1",
     "mean K.npy --space kendall --center origin --radius 0.2 --epsilon 1 --alpha 2 --footpoint center.npy --out mean.json --quiet",
     "mean X.csv --space euclidean --center origin --radius 3 --epsilon 1 --delta 1e-6 --calibration classical --adapt",
+    "mean X.csv --space euclidean --columns 2-3,1 --no-header --center origin --radius 3 --epsilon 1",
     "plan --space kendall --size 4 --records 100 --radius 0.2 --epsilon 1 --json",
     "plan --space hyperbolic --size 3 --curvature -2 --records 100 --radius 0.2 --mu 1 --adapt --spread 0.1",
     "check X.npz:X --space spd-affine --center identity --radius 1 --size 2",

@@ -38,7 +38,7 @@ def save(path, X):
     elif path.suffix == ".npz":
         np.savez(path, X)
     elif path.suffix == ".csv":
-        write_csv(path, flat, [f"x{i}" for i in range(flat.shape[1])])
+        write_csv(path, flat)
     elif path.suffix == ".parquet":
         pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         parquet.write_table(pyarrow.table({f"x{i}": column for i, column in enumerate(flat.T)}), path)
@@ -123,36 +123,74 @@ def test_integers_and_other_floats_are_numbers(tmp_path):
 
 def test_csv_with_or_without_names_marks_and_missing_values(tmp_path):
     rows = [[1.5, 2.0], [3.0, 4.0]]
-    for text in ("1.5,2\n3,4\n", "a,b\n1.5,2\n3,4", "\ufeffa,b\r\n1.5,2\r\n\r\n3,4\r\n", ' "1.5" , 2 \n3, 4\n'.replace(' "1.5" ', "1.5")):
+    for text in ("1.5,2\n3,4\n", "1.5,2\n3,4", "\ufeff1.5,2\r\n\r\n3,4\r\n", '"1.5", 2 \n3, 4\n'):
         (tmp_path / "X.csv").write_text(text, encoding="utf-8", newline="")
         assert load_records(tmp_path / "X.csv", Euclidean(2)).tolist() == rows
-    (tmp_path / "X.csv").write_text(",\n1,\n 1e999,nan\n")  # an empty first row is a record, not names
+        (tmp_path / "X.csv").write_text(f"\ufeffa,b\n{text}".replace("\n\ufeff", "\n"), encoding="utf-8", newline="")
+        assert load_records(tmp_path / "X.csv", Euclidean(2), header=True).tolist() == rows
+    (tmp_path / "X.csv").write_text(",\n1,\n 1e999,nan\n")
     expected = [[np.nan, np.nan], [1, np.nan], [np.inf, np.nan]]
     assert np.array_equal(load_records(tmp_path / "X.csv", Euclidean(2)), expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("first", ["a,b", "1,2", "secret,secret", ",", "x", "1,2,3"])
+def test_what_the_first_line_holds_does_not_decide_whether_it_holds_names(tmp_path, first):
+    (tmp_path / "X.csv").write_text(f"{first}\n3,4\n5,6\n7,8\n")
+    assert open_records(tmp_path / "X.csv").shape == (4, 2)
+
+
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "says", "asked"),
     [
-        ("", "holds no records"),
-        ("a,b\n", "holds no records"),
-        ("1,2\n3,secret\n", "row 2, column 2: not a number"),
-        ("1,2\n3\n", "row 2: 1 cells instead of 2"),
-        ("a,b\n1,2,3\n", "row 2: 3 cells instead of 2"),
-        ("1;2\n3;4\n", "row 2, column 1"),
-        ("1,secret\n3,4\n", "row 1, column 2"),
+        ("", "holds no records", {}),
+        ("\n\n", "holds no records", {}),
+        ("a,b\n", "holds no records", {"header": True}),
+        ("a,b\n1,2,3\n4,5,6\n", "names 2 columns of 3", {"header": True}),
+        ("1;2\n3;4\n", "separates its cells by ';': save it with commas", {}),
+        ("1,5;2,5\n3,5;4,5\n", "separates its cells by ';'", {}),
+        ("1\t2\n3\t4\n", r"separates its cells by '\\t'", {}),
+        ("1,2\n3,4\n", "has no column 'x'; it has no names, unless --header", {"columns": "x"}),
+        ("a,b\n1,2\n", "has no column 'x': pass one of 1 to 2", {"columns": "x", "header": True}),
+        ("1,2\n3,4\n", "has no columns 2-3: pass some of 1 to 2", {"columns": "2-3"}),
+        ("1,2\n3,4\n", "has no columns 0", {"columns": "0"}),
+        ("1,2\n3,4\n", "has no columns 2-1", {"columns": "2-1"}),
+        ("1,2\n3,4\n", "names or places", {"columns": "1,"}),
     ],
 )
-def test_csv_that_holds_no_rows_of_numbers(tmp_path, text, says):
+def test_csv_that_holds_no_rows_of_numbers(tmp_path, text, says, asked):
     (tmp_path / "X.csv").write_text(text)
-    with pytest.raises(rd.InputError, match=says) as caught:
-        open_records(tmp_path / "X.csv")
-    assert "secret" not in str(caught.value)
+    with pytest.raises(rd.InputError, match=says):
+        open_records(tmp_path / "X.csv", **asked)
 
 
-def test_csv_that_is_no_text(tmp_path):
-    (tmp_path / "X.csv").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(rd.InputError, match=r"X.csv' cannot be read: save rows of numbers"):
+def test_columns_of_tables_by_name_place_and_range(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "X.csv").write_text("id,1,y,z\nsecret,2,3,4\nsecret,5,6,7\nsecret,8,9,10\n")
+    columns = {"id": ["secret"] * 3, "1": [2.0, 5, 8], "y": [3.0, 6, 9], "z": [4.0, 7, 10]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "X.parquet")
+    wanted = {"y,z": [3, 4], "3-4": [3, 4], "z, y": [4, 3], "4,3": [4, 3], "y,2": [3, 2], "1,3": [2, 3], "2-4": [2, 3, 4]}  # "1" is a name
+    for asked, row in wanted.items():
+        for name, options in (("X.csv", {"header": True}), ("X.parquet", {})):
+            found = load_records(tmp_path / name, Euclidean(len(row)), columns=asked, **options)
+            assert np.asarray(found)[0].tolist() == row, (asked, name)
+    with pytest.raises(rd.InputError, match=r"has a column id of type string: pick columns of numbers with --columns"):
+        open_records(tmp_path / "X.parquet")
+    with pytest.raises(rd.InputError, match=r"\(4, 4\): .* pick columns with --columns .* separate cells by commas"):
+        load_records(tmp_path / "X.csv", SPDAffine(3))
+
+
+@pytest.mark.parametrize("name", ["X.npy", "X.npz", ""])
+def test_only_tables_have_columns_and_a_header(tmp_path, name):
+    np.save(tmp_path / "X.npy", np.ones((3, 2)))
+    np.savez(tmp_path / "X.npz", np.ones((3, 2)))
+    for asked in ({"columns": "1"}, {"header": True}):
+        with pytest.raises(rd.InputError, match="leave out"):
+            open_records(tmp_path / name, **asked)
+
+
+def test_csv_in_utf_16(tmp_path):
+    (tmp_path / "X.csv").write_text("1,2\n3,4\n", encoding="utf-16")
+    with pytest.raises(rd.InputError, match=r"X.csv' is in UTF-16: save it in UTF-8"):
         open_records(tmp_path / "X.csv")
 
 
@@ -167,12 +205,45 @@ def test_parquet_of_lists_and_without_pandas_index(tmp_path):
     assert np.array_equal(load_records(tmp_path / "Y.parquet", Euclidean(2)), [[1, 2], [np.nan, 3]], equal_nan=True)
 
 
-@pytest.mark.parametrize("columns", [{}, {"a": ["x", "y"]}, {"a": [1, 2], "b": [[1, 2], [3]]}, {"a": [[1], None]}])
+@pytest.mark.parametrize("columns", [{}, {"a": ["x", "y"]}, {"a": [[[1]], [[2]]]}, {"a\x1b[31m": ["x", "y"]}])
 def test_parquet_without_rows_of_numbers(tmp_path, columns):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table(columns), tmp_path / "X.parquet")
-    with pytest.raises(rd.InputError, match=r"X.parquet' cannot be read: save a table"):
+    with pytest.raises(rd.InputError, match=r"X.parquet' (cannot be read: save a table|has a column a.* of type)") as caught:
         open_records(tmp_path / "X.parquet")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # zarr's
+@pytest.mark.parametrize("form", [2, 3])
+@pytest.mark.parametrize("packer", ["none", "gzip", "zstd", "blosc", "sharded", "sharded first", "zlib", "bz2", "lz4"])
+def test_zarr_arrays_packed_or_not(tmp_path, form, packer):
+    zarr, numcodecs = pytest.importorskip("zarr", minversion="3"), pytest.importorskip("numcodecs")
+    X = records(SPDAffine(3), 50)
+    how = {"shape": X.shape, "chunks": (10, 3, 3), "dtype": "f8", "zarr_format": form, "store": str(tmp_path / "X.zarr")}
+    if packer.startswith("sharded"):
+        if form == 2:
+            pytest.skip("only the third format has shards")
+        how["shards"] = {"shape": (20, 3, 3), "index_location": "start" if packer == "sharded first" else "end"}
+    elif packer in ("zlib", "bz2", "lz4") or form == 2:
+        if form == 3:
+            pytest.skip("packers of the second format")
+        how["compressors"] = None if packer == "none" else numcodecs.get_codec({"id": packer})
+    else:
+        how["compressors"] = {"none": None, "gzip": zarr.codecs.GzipCodec(), "zstd": zarr.codecs.ZstdCodec(checksum=True), "blosc": zarr.codecs.BloscCodec()}[packer]
+    zarr.create_array(**how)[...] = X
+    assert np.array_equal(np.asarray(load_records(tmp_path / "X.zarr", SPDAffine(3))), X)
+
+
+def test_names_in_files_are_shown_without_control_characters(tmp_path):
+    with zipfile.ZipFile(tmp_path / "X.npz", "w") as archive:
+        for name in ("\x1b[2Jone.npy", "two.npy"):
+            archive.writestr(name, npy_of(np.ones((3, 2))))
+    for bad in (tmp_path / "X.npz", tmp_path / "\x1b[2J.npy", tmp_path / "\x1b[2J.mat"):
+        bad.name.endswith(".mat") and bad.write_bytes(b"")
+        with pytest.raises(rd.InputError, match=r"\\x1b\[2J") as caught:
+            open_records(bad)
+        assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(("suffix", "package"), [(".parquet", "pyarrow"), (".zarr", "zarr")])

@@ -6,13 +6,19 @@ controls: targets that do what no input may make the library do are caught.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import json
 import os
 import pickle
 import random
+import struct
+import subprocess
 import sys
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +167,7 @@ def test_a_table_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("riemdp.data.SMALL", 2**20)
     parquet.write_table(pyarrow.table({"x": np.zeros(10**6)}), tmp_path / "X.parquet", compression="zstd")
-    assert "claims 8,000,000 bytes" in refused_within(tmp_path / "X.parquet", 3)
+    assert "claims 8,000,00" in refused_within(tmp_path / "X.parquet", 3)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # zarr's
@@ -171,6 +177,110 @@ def test_an_array_of_holes(tmp_path, monkeypatch, chunks):
     monkeypatch.setattr("riemdp.data.SMALL", 2**20 if chunks[0] > 1 else 2**30)
     zarr.open_array(str(tmp_path / "X.zarr"), mode="w", shape=(10**5, 2), chunks=chunks, dtype="f8")
     assert "claims" in (text := refused_within(tmp_path / "X.zarr", 20)) or "lacks" in text
+
+
+WATCHED = """
+import resource, sys
+import pyarrow.parquet, zarr, numpy
+from riemdp.data import open_records
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    found = open_records(sys.argv[1]).arrays[0]
+    print("read", numpy.asarray(found[:5]).shape)
+except ValueError as problem:
+    print(problem)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def message_and_megabytes(path):
+    """What a process of its own says about a file of records, and by how much its memory grew."""
+    for package in ("pyarrow", "zarr", "resource"):
+        pytest.importorskip(package)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", WATCHED, str(path)], capture_output=True, text=True, timeout=300, check=True)
+    said, grown = done.stdout.splitlines()
+    return said, int(grown)
+
+
+def test_a_list_of_two_hundred_million_zeros_is_not_unpacked(tmp_path):
+    case = (ROOT / "tests" / "fuzz_corpus" / "parquet" / "row-of-two-hundred-million-zeros").read_bytes()
+    assert len(case) < 1000
+    (tmp_path / "X.parquet").write_bytes(case)
+    said, grown = message_and_megabytes(tmp_path / "X.parquet")
+    assert "X.parquet' claims 1,600,000,008 bytes" in said
+    assert grown < 100
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
+def test_pages_of_tables_are_counted(tmp_path, monkeypatch, compression, version):
+    """What is counted is not less than what is decoded, and not much more: here random numbers, so that nothing shrinks."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from riemdp.parquet_sizes import decoded_bytes
+
+    X = np.random.default_rng(0).random((20_000, 4))
+    for table in ({f"x{i}": column for i, column in enumerate(X.T)}, {"X": list(X)}):
+        parquet.write_table(pyarrow.table(table), tmp_path / "X.parquet", compression=compression, data_page_version=version, row_group_size=3000)
+        assert X.nbytes <= decoded_bytes(tmp_path / "X.parquet") < 2.5 * X.nbytes
+    monkeypatch.setattr("riemdp.data.SMALL", 10**4)
+    monkeypatch.setattr("riemdp.data.LARGEST_EXPANSION", 1)
+    parquet.write_table(pyarrow.table({"X": [[0.0] * 10**4] * 3}), tmp_path / "X.parquet", compression=compression, data_page_version=version)
+    assert "claims 240,0" in refused_within(tmp_path / "X.parquet", 3)
+
+
+def zarr_of(place, chunk, packer, shape=(10,), chunks=(10,)):
+    """An array of 10 numbers, in one chunk that is packed so."""
+    place.mkdir()
+    facts = {"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": "<f8", "order": "C", "fill_value": 0, "filters": None}
+    (place / ".zarray").write_text(json.dumps(facts | {"compressor": packer}))
+    (place / "0").write_bytes(chunk)
+
+
+def blosc_header(size):
+    return struct.pack("<BBBBIII", 2, 1, 0x21, 8, size, size, 16)
+
+
+def zstd_of_zeros(size):
+    """A frame without its size, of runs of 128 kB."""
+    run, last = (2**17 << 3 | 1 << 1).to_bytes(3, "little") + b"\0", (1 << 3 | 1 << 1 | 1).to_bytes(3, "little") + b"\0"
+    return b"\x28\xb5\x2f\xfd\x00\x58" + run * (size // 2**17) + last
+
+
+BIG = 3 * 10**8
+CHUNKS = {
+    "gzip": lambda: gzip.compress(bytes(BIG), 1),
+    "gzip in members": lambda: gzip.compress(bytes(1000)) + gzip.compress(bytes(BIG), 1),
+    "zlib": lambda: zlib.compress(bytes(BIG), 1),
+    "bz2": lambda: bz2.compress(bytes(10**7), 1) * 30,
+    "zstd": lambda: zstd_of_zeros(BIG),
+    "zstd after a small frame": lambda: zstd_of_zeros(2**17) + zstd_of_zeros(BIG),
+    "blosc": lambda: blosc_header(BIG) + bytes(100),
+    "lz4": lambda: struct.pack("<i", BIG) + b"\x1f\x00\x01\x00" + b"\xff" * (BIG // 255) + b"\x00",
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_a_chunk_that_unpacks_to_far_more_than_the_array_claims(tmp_path, name):
+    zarr_of(tmp_path / "X.zarr", CHUNKS[name](), {"id": name.split()[0]})
+    said, grown = message_and_megabytes(tmp_path / "X.zarr")
+    assert "X.zarr' has a chunk that unpacks to more than its size" in said
+    assert grown < 100
+
+
+def test_a_chunk_far_larger_than_the_array(tmp_path):
+    zarr_of(tmp_path / "X.zarr", gzip.compress(bytes(10**6)), {"id": "gzip"}, chunks=[10**9])
+    said, grown = message_and_megabytes(tmp_path / "X.zarr")
+    assert "X.zarr' claims 8,000,000,000 bytes" in said
+    assert grown < 100
+
+
+@pytest.mark.parametrize("packers", [["gzip", "gzip"], ["lzma"], ["zfpy"], ["\x1b[31mred"]], ids=repr)
+def test_packers_whose_unpacking_has_no_limit(tmp_path, packers):
+    pytest.importorskip("zarr")
+    zarr_of(tmp_path / "X.zarr", b"", {"id": packers[-1]})
+    facts = json.loads((tmp_path / "X.zarr" / ".zarray").read_text())
+    (tmp_path / "X.zarr" / ".zarray").write_text(json.dumps(facts | {"filters": [{"id": name} for name in packers[:-1]] or None}))
+    assert "\x1b" not in refused_within(tmp_path / "X.zarr", 20)
 
 
 @pytest.mark.parametrize("kind", ["EPS", "PPM", "GIF"])

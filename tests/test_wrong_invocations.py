@@ -84,9 +84,13 @@ WRONG = {
     "empty file": (f"mean empty.npy {PLACE} --epsilon 1", "'empty.npy' cannot be read"),
     "header promises more": (f"mean short.npy {PLACE} --epsilon 1 {KEEP}", "'short.npy' cannot be read"),
     "text in npy": (f"mean text.npy {PLACE} --epsilon 1", "'text.npy' cannot be read"),
-    "text in csv": (f"mean text.csv {PLACE} --epsilon 1", "row 2, column 3"),
+    "semicolons in csv": (f"mean semicolons.csv {PLACE} --epsilon 1 {KEEP}", "'semicolons.csv' separates its cells by ';': save it with commas"),
+    "ids in csv": (f"mean ids.csv {PLACE} --epsilon 1 {KEEP}", "pick columns with --columns"),
+    "no such column": (f"mean ids.csv --columns 2-11 {PLACE} --epsilon 1 {KEEP}", "'ids.csv' has no columns 2-11: pass some of 1 to 10"),
+    "no such name": (f"mean ids.csv --columns x {PLACE} --epsilon 1 {KEEP}", "'ids.csv' has no column 'x'; it has no names, unless --header"),
+    "columns of an array": (f"{MEAN} --columns 1-9", "'X.npy' is no table: leave out --columns"),
+    "header of an array": (f"{MEAN} --header", "'X.npy' is no .csv file: leave out --header"),
     "empty csv": (f"mean empty.csv {PLACE} --epsilon 1", "holds no records"),
-    "uneven csv": (f"mean uneven.csv {PLACE} --epsilon 1", "row 2"),
     "one matrix": (f"mean center3.npy {PLACE} --epsilon 1", "has shape (3, 3)"),
     "one number": (f"mean number.npy {PLACE} --epsilon 1", "has shape ()"),
     "no records": (f"mean none3.npy {PLACE} --epsilon 1", "holds no records"),
@@ -203,7 +207,7 @@ def files(tmp_path_factory):
         archive.writestr("X.npy", promise.getvalue())
     contents = {
         "short.npy": short, "empty.npy": b"", "empty.csv": b"", "X.mat": b"x", "text.npy": b"no array", "text.npz": b"no zip",
-        "text.parquet": b"no table", "text.csv": b"1,0,0,0,1,0,0,0,1\n1,0,x,0,1,0,0,0,1\n", "uneven.csv": b"1,2,3,4\n1,2,3\n",
+        "text.parquet": b"no table", "semicolons.csv": b"1;0;0;1\n1;0;0;1\n", "ids.csv": b"x,1,0,0,0,1,0,0,0,1\ny,1,0,0,0,1,0,0,0,1\n",
     }  # fmt: skip
     for name, content in contents.items():
         (place / name).write_bytes(content)
@@ -302,9 +306,11 @@ def test_ledger_locked(here, line):
     assert snapshot(here) == before
 
 
-def test_a_wrong_csv_shows_nothing_of_its_content(here):
-    (here / "secret.csv").write_text("1,0,0,1\n1,secret,0,1\n")
-    assert "secret" not in run(f"mean secret.csv {PLACE} --epsilon 1").stderr.replace("secret.csv", "")
+@pytest.mark.parametrize("text", ["1,0,0,1\n1,SECRET-42,0,1\n", "SECRET-42,SECRET-42\nSECRET-42,1\n", "SECRET-42;SECRET-42\n1;SECRET-42\n"])
+def test_a_wrong_csv_shows_nothing_of_its_content(here, text):
+    (here / "secret.csv").write_text(text)
+    done = run(f"mean secret.csv {PLACE} --epsilon 1")
+    assert "SECRET-42" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("line", "code"), [(WRONG["header promises more"][0], 2), (WRONG["unknown space"][0], 2), (REFUSED["budget is spent"][0], 3)])

@@ -1,8 +1,8 @@
 """Records and images from files: arrays, tables, folders and patterns.
 
-Structure is checked (what the file is, how many numbers make a record); values are not looked at. A record of a
-table is a row: its numbers are a point, row by row. What may be large (.npy, folders, .zarr, .parquet) stays in its
-files, to be read in blocks.
+Structure is checked (what the file is, how many numbers make a record); values are not looked at, and what is no
+number is NaN. A record of a table is a row: its numbers are a point, row by row. What may be large (.npy, folders,
+.zarr, .parquet) stays in its files, to be read in blocks.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import csv
 import glob
 import logging
 import math
+import sys
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,21 +24,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.arguments import printable
+from riemdp.cells import number
 from riemdp.errors import InputError
 from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
 from riemdp.manifolds.spd import SPD
+from riemdp.parquet_sizes import decoded_bytes
 from riemdp.sources import block_rows
-from riemdp.stores import Joined, Npy, Parquet, Zarr, one_sentence
+from riemdp.stores import Columns, Joined, Npy, Parquet, Zarr, one_sentence
+from riemdp.zarr_sizes import check_chunks
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
 TABLES = (".csv", ".parquet")
+TABLE_HINT = "pick columns with --columns if others hold names or numbers of people, and separate cells by commas"
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
 CODECS = ("PNG", "JPEG", "BMP", "TIFF")  # whatever a picture's name says, no others: some of them run programs
 # No file of records expands more than this, or is refused below that size: headers are claims, not facts.
-LARGEST_EXPANSION, SMALL = 1000, 2**30
+LARGEST_EXPANSION, SMALL = 1000, 2**28
 MOST_CHUNKS = 1000  # of a .zarr array for each of its files: others are not there and count as its fill value
 BLOCKS_PER_CHUNK = 8  # that workers take at a time: tasks are long beside what scheduling one takes
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the user says about a table."""
+
+    columns: Columns | None = None
+    header: bool = False
+
+
+PLAIN = Table()
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +109,19 @@ class Stored:
         if not (array.shape[1:] == shape or flat or (self.is_many and array.shape == shape)):
             wanted = f"(n, {', '.join(map(str, shape))})"
             rows = f", or rows of {math.prod(shape)} numbers" if len(shape) > 1 else ""
+            rows += f"; {TABLE_HINT}" if self.is_table else ""
             raise InputError(f"{self.name!r} has shape {array.shape}: {space!r} takes records of shape {wanted}{rows}.")
+
+    def remarks(self) -> list[str]:
+        """What looks wrong with the lines and columns of a .csv file. **Not private**: for the curator's eyes."""
+        if not (self.is_table and isinstance(self.arrays[0], np.ndarray)):
+            return []
+        known = np.isfinite(self.arrays[0])
+        empty = [str(place + 1) for place in np.flatnonzero(~known.any(axis=0))]
+        found = [f"no numbers in column {', '.join(empty)}: pick others with --columns"] if empty else []
+        if not known[0].any() and known.any():
+            found.append("no numbers in the first line: pass --header if it holds names")
+        return found
 
     def size(self, kind: type[Space]) -> int:
         """The k or d of the space of that kind whose points these arrays hold, by the number of their entries."""
@@ -115,25 +145,31 @@ def point_shape(array: Any, space: Space) -> tuple[int, ...]:
     return space.point_shape
 
 
-def open_records(source: str | Path) -> Stored:
-    """What the file, folder or pattern of that name holds."""
+def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:
+    """What the file, folder or pattern of that name holds.
+
+    Of a table, `columns` picks some: names, places from 1 or ranges of them, separated by commas. `header` says that
+    the first line of a .csv file holds names: nothing else does, for whether it looks so is private.
+    """
     name = str(source)
     many = _members(name, (".npy",))
     if many is None:
-        path, reader = _reader(name)
+        path, reader = _reader(name, Table(Columns.parse(columns) if columns is not None else None, header))
         return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
+    if columns is not None or header:
+        raise InputError(f"{name!r} is no table: leave out --columns and --header.")
     if not many:
         raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
     arrays = [_numbers(_npy(path), str(path)) for path in many]
     odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
     if odd is not None:
-        raise InputError(f"'{odd}' has another shape than '{many[0]}': make all files alike.")
+        raise InputError(f"{str(odd)!r} has another shape than {str(many[0])!r}: make all files alike.")
     return Stored(name, arrays, is_many=True)
 
 
-def load_records(source: str | Path, space: Space) -> Any:
-    """The records (n, *point_shape) of a file, folder or pattern, for one space; see `Stored.points`."""
-    return open_records(source).points(space)
+def load_records(source: str | Path, space: Space, *, columns: str | None = None, header: bool = False) -> Any:
+    """The records (n, *point_shape) of a file, folder or pattern, for one space; see `open_records`."""
+    return open_records(source, columns=columns, header=header).points(space)
 
 
 def load_array(source: str | Path) -> Array:
@@ -157,7 +193,8 @@ def load_images(source: str | Path, track: Callable[[list[Path]], Iterable[Path]
     images = [_picture(path) for path in track(files)]
     odd = next((f for f, image in zip(files, images, strict=True) if image.shape != images[0].shape), None)
     if odd is not None:
-        raise InputError(f"'{odd}' differs from '{files[0]}': pass images of one size, all grey or all in colour.")
+        text = f"{str(odd)!r} differs from {str(files[0])!r}"
+        raise InputError(f"{text}: pass images of one size, all grey or all in colour.")
     return np.stack(images)
 
 
@@ -176,14 +213,21 @@ def _members(name: str, suffixes: tuple[str, ...]) -> list[Path] | None:
     return None
 
 
-def _reader(name: str) -> tuple[Path, Callable[[Path], Any]]:
+def _reader(name: str, table: Table = PLAIN) -> tuple[Path, Callable[[Path], Any]]:
     file, _, key = name.partition(".npz:")
     path = Path(f"{file}.npz" if key else name)
+    suffix = path.suffix.lower()
     if not path.exists():
-        raise InputError(f"'{path}' does not exist: pass the name of a file.")
-    if path.suffix.lower() not in READERS:
-        raise InputError(f"'{path}' has no known format: pass {FORMATS}.")
-    return path, (lambda path: _npz(path, key)) if key else READERS[path.suffix.lower()]
+        raise InputError(f"{str(path)!r} does not exist: pass the name of a file.")
+    if suffix not in READERS and suffix not in TABLES:
+        raise InputError(f"{str(path)!r} has no known format: pass {FORMATS}.")
+    if table.header and suffix != ".csv":
+        raise InputError(f"{str(path)!r} is no .csv file: leave out --header.")
+    if table.columns is not None and suffix not in TABLES:
+        raise InputError(f"{str(path)!r} is no table: leave out --columns.")
+    if suffix in TABLES:
+        return path, lambda path: (_csv if suffix == ".csv" else _parquet)(path, table)
+    return path, (lambda path: _npz(path, key)) if key else READERS[suffix]
 
 
 def _numbers(array: Any, name: str) -> Any:
@@ -215,7 +259,8 @@ def _npz(path: Path, key: str = "") -> Any:
         names = archive.files
         chosen = names[0] if len(names) == 1 and not key else key
         if chosen not in names:
-            raise InputError(f"'{path}' holds {', '.join(names) or 'no array'}: name one, as {path.name}:NAME.")
+            found = printable(", ".join(names)) or "no array"
+            raise InputError(f"{str(path)!r} holds {found}: name one, as {printable(path.name)}:NAME.")
         _require_plausible(path, _claimed(archive.zip, chosen))
         return archive[chosen]
 
@@ -236,52 +281,61 @@ def _require_plausible(path: Path, claimed: int) -> int:
     """Refuse, before anything is allocated, a header that claims far more than so few bytes hold; number of files."""
     sizes = [file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file()]
     if claimed > max(SMALL, LARGEST_EXPANSION * sum(sizes)):
-        raise InputError(f"'{path}' claims {claimed:,} bytes of numbers but has {sum(sizes):,}: save it again.")
+        raise InputError(f"{str(path)!r} claims {claimed:,} bytes of numbers but has {sum(sizes):,}: save it again.")
     return len(sizes)
 
 
-def _csv(path: Path) -> Array:
-    """Rows of numbers, with or without one line of names; an empty cell is a missing value."""
+def _csv(path: Path, table: Table) -> Array:
+    """Rows of numbers, with a line of names above them if the user says so; NaN for a cell that is no number."""
     with _reading(path, "save rows of numbers, separated by commas"):
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
-        start = 1 if rows and _is_header(rows[0]) else 0
-        if len(rows) == start:
-            raise InputError(f"'{path}' holds no records: save one row of numbers for each.")
-        width = len(rows[0])
-        return np.array([_row(row, width, f"'{path}', row {i + 1}") for i, row in enumerate(rows) if i >= start])
+        rows = _csv_rows(path)
+        names = rows.pop(0) if table.header and rows else None
+        if not rows:
+            raise InputError(f"{str(path)!r} holds no records: save one row of numbers for each.")
+        width = _csv_width(path, rows, is_whole=table.columns is None)
+        if names is not None and len(names) != width:
+            raise InputError(f"{str(path)!r} names {len(names)} columns of {width}: name each of them.")
+        chosen = table.columns.places(width, names, path) if table.columns else range(width)
+        return np.array([_csv_row(row, width, chosen) for row in rows])
 
 
-def _is_header(row: list[str]) -> bool:
-    """Names, and no number."""
-    cells = [cell for cell in row if cell.strip()]
-    return bool(cells) and not any(_number(cell) is not None for cell in cells)
-
-
-def _row(cells: list[str], width: int, place: str) -> list[float]:
-    if len(cells) != width:
-        raise InputError(f"{place}: {len(cells)} cells instead of {width}; make all rows alike.")
-    values = [_number(cell) for cell in cells]
-    if None in values:
-        raise InputError(f"{place}, column {values.index(None) + 1}: not a number; leave unknown values empty.")
-    return values  # type: ignore[return-value]
-
-
-def _number(cell: str) -> float | None:
-    """NaN for an empty cell, None for text."""
+def _csv_rows(path: Path) -> list[list[str]]:
+    """All lines but blank ones. What is no UTF-8 is no number, and a cell may be long."""
+    with path.open("rb") as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError(f"{str(path)!r} is in UTF-16: save it in UTF-8.")
+    usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
-        return float(cell)
-    except ValueError:
-        return None if cell.strip() else math.nan
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            return [row for row in csv.reader(file) if row]
+    finally:
+        csv.field_size_limit(usual)
 
 
-def _parquet(path: Path) -> Parquet:
+def _csv_width(path: Path, rows: list[list[str]], *, is_whole: bool) -> int:
+    """Cells in most rows, and a sentence if most rows are separated by something else."""
+    width, other = Counter((len(row), _other_separator(row)) for row in rows).most_common(1)[0][0]
+    if other and is_whole:
+        raise InputError(f"{str(path)!r} separates its cells by {other!r}: save it with commas.")
+    return width
+
+
+def _other_separator(row: list[str]) -> str:
+    return next((sign for sign in ";\t" if any(sign in cell.strip() for cell in row)), "")
+
+
+def _csv_row(cells: list[str], width: int, chosen: Iterable[int]) -> list[float]:
+    """NaN all over if cells are lacking or too many: nobody knows which."""
+    return [number(cells[i]) if len(cells) == width else math.nan for i in chosen]
+
+
+def _parquet(path: Path, table: Table) -> Parquet:
     with _reading(path, "save a table with one row of numbers per record"):
         from pyarrow import parquet
 
         claims = parquet.read_metadata(path)  # of the whole file: asked for a broken column's, pyarrow ends the process
-        _require_plausible(path, 8 * claims.num_rows * claims.num_columns)
-        return Parquet.open(path)
+        _require_plausible(path, max(8 * claims.num_rows * claims.num_columns, decoded_bytes(path)))
+        return Parquet.open(path, table.columns)
 
 
 def _zarr(path: Path) -> Zarr:
@@ -295,11 +349,12 @@ def _zarr(path: Path) -> Zarr:
 
 def _check_zarr(array: Any, path: Path) -> None:
     """Nothing is unpickled, and nothing is allocated for chunks that are only claimed."""
-    layers = (array.filters, getattr(array, "compressors", None) or array.compressor)
-    if array.dtype.kind not in "fiuc" or "pickle" in repr(layers).lower():
-        raise InputError(f"'{path}' does not hold an array of plain numbers: save one of floats.")
-    if array.nchunks > MOST_CHUNKS * _require_plausible(path, array.nbytes):
-        raise InputError(f"'{path}' lacks most of its {array.nchunks:,} chunks: save it again.")
+    if array.dtype.kind not in "fiuc":
+        raise InputError(f"{str(path)!r} does not hold an array of plain numbers: save one of floats.")
+    chunk_bytes = math.prod(getattr(array, "shards", None) or array.chunks) * array.dtype.itemsize
+    if array.nchunks > MOST_CHUNKS * _require_plausible(path, max(array.nbytes, chunk_bytes)):
+        raise InputError(f"{str(path)!r} lacks most of its {array.nchunks:,} chunks: save it again.")
+    check_chunks(path, getattr(getattr(array, "metadata", None), "zarr_format", 2), chunk_bytes)
 
 
 def _picture(path: Path) -> Array:
@@ -317,7 +372,5 @@ def _picture(path: Path) -> Array:
 READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": _npy,
     ".npz": _npz,
-    ".csv": _csv,
-    ".parquet": _parquet,
     ".zarr": _zarr,
 }

@@ -8,19 +8,20 @@ processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from riemdp.arithmetic import round_up
+from riemdp.cells import equals_itself, numbers, places
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Euclidean, Product
@@ -74,7 +75,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # a release draws fresh noise; nothing seeded is ever one
-        tags.input_tags.allow_nan = True  # values of records never raise
+        tags.input_tags.allow_nan = tags.input_tags.string = True  # values of records never raise
         tags.input_tags.three_d_array = True
         return tags
 
@@ -83,11 +84,22 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         names = ("mechanism", "calibration", "footpoint", "statistic", "adapt")
         return {name: getattr(self, name) for name in names}
 
-    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
-        """Arrays as scikit-learn wants them; of the records' values nothing is looked at."""
-        if isinstance(self.ball, Ball) and np.iscomplexobj(X):  # planar landmarks; other spaces refuse them here
-            X = self.ball.space._write(self.ball.space._read(X, "X"), self.ball.center)
-        return validate_data(self, X, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, **options)
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        """Arrays as scikit-learn wants them; no value of a record raises."""
+        records = self._numbers(X)
+        check: Callable[..., Any] = check_X_y if y else check_array
+        found = check(records, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self)
+        validate_data(self, X if hasattr(X, "columns") else records, reset=reset, skip_check_array=True)  # names
+        return found
+
+    def _numbers(self, X: Any) -> Any:
+        """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
+        if not isinstance(self.ball, Ball):
+            return numbers(X, None)
+        records, space = self.ball.space._numbers(X), self.ball.space
+        if not np.iscomplexobj(records):
+            return records
+        return space._write(space._read(records, "X"), self.ball.center)
 
     def _dask_array(self, X: Any) -> Any:
         """As it is: what scikit-learn validates it would load into memory."""
@@ -180,8 +192,9 @@ class PrivateMDM(
     says so, and the ledger is charged once.
 
     `private_labels=True` lets a record change its class as well. `classes`, the set of labels, must then be given
-    and public; a record with any other label counts for nothing. The class means, all in one release, are those of
-    the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian noise.
+    and public; a record with any other label, or none, counts for nothing. The class means, all in one release, are
+    those of the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian
+    noise.
 
     The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
     *point_shape), `guarantee_`, `releases_` (one per class; with private labels one, a point of the product of a
@@ -220,6 +233,7 @@ class PrivateMDM(
         return self
 
     def _fit_public_labels(self, X: Any, y: Any) -> None:
+        _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
@@ -237,8 +251,9 @@ class PrivateMDM(
             raise InputError(f"adapt = {self.adapt!r}: leave it out with private_labels=True, which does not adapt.")
         records = self._validated(X)
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
+        labels = _labels(y, len(records), self.classes_)
         joint = _joint_means(
-            records, _labels(y, len(records)), self.classes_, self.ball_, self.guarantee, self.ledger,
+            records, labels, np.arange(len(self.classes_)), self.ball_, self.guarantee, self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
         assert isinstance(joint.space, Product)
@@ -284,6 +299,13 @@ def _parallel_means(
     if ledger and entry is not None:
         ledger.confirm(entry)
     return releases
+
+
+def _require_labels(y: Any) -> None:
+    """Raise if some label is missing or no label at all: they are public here."""
+    is_plain = isinstance(getattr(y, "dtype", None), np.dtype) and y.dtype.kind != "O"
+    if y is not None and not is_plain and np.iterable(y) and not all(map(equals_itself, y)):
+        raise InputError("y holds missing labels, or lists: pass one label for each record, or private_labels=True.")
 
 
 def _check_ledger(ledger: Any) -> None:
@@ -413,12 +435,20 @@ def _public_classes(classes: Any) -> Array:
     return np.unique(np.asarray(classes))
 
 
-def _labels(y: Any, n: int) -> Array:
-    """One label per record; which ones they are is private, so nothing else is checked.
+def _labels(y: Any, n: int, classes: Array) -> Array:
+    """The place among the classes of each record's label; which ones they are is private, so nothing else is checked.
 
-    A list is taken element by element: as an array, one text among its numbers would turn all of them into texts.
+    Each label is looked up by itself: as an array, one text among numbers would turn all of them into texts.
     """
-    labels = np.asarray(y, dtype=None if hasattr(y, "dtype") else object)
-    if labels.shape != (n,):
-        raise InputError(f"y has shape {labels.shape}: pass one label for each of the {n} records.")
-    return labels
+    shape = tuple(y.shape) if hasattr(y, "shape") else _shape_of_list(y)
+    if shape != (n,):
+        raise InputError(f"y has shape {shape}: pass one label for each of the {n} records.")
+    return places(list(y), list(classes))
+
+
+def _shape_of_list(y: Any) -> tuple[int, ...]:
+    """Of a list of labels; one that holds nothing but lists is a table."""
+    if not isinstance(y, Sequence) or isinstance(y, str | bytes):
+        raise InputError(f"y is a {type(y).__name__}: pass a list of labels.")
+    is_table = len(y) > 0 and all(isinstance(label, list | tuple) for label in y)
+    return (len(y), len(y[0])) if is_table else (len(y),)

@@ -7,7 +7,8 @@ a system maps at once, and a worker on another machine reads the files by itself
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.arguments import printable
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 
@@ -33,9 +35,40 @@ def one_sentence(path: Path, remedy: str) -> Iterator[None]:
     except InputError:
         raise
     except ImportError as error:
-        raise InputError(f"'{path}' needs {error.name}: {INSTALL}, or save an .npy file.") from None
+        raise InputError(f"{str(path)!r} needs {error.name}: {INSTALL}, or save an .npy file.") from None
     except Exception:
-        raise InputError(f"'{path}' cannot be read: {remedy}.") from None
+        raise InputError(f"{str(path)!r} cannot be read: {remedy}.") from None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a table make a record: names, or places from 1, or ranges of places such as 2-10."""
+
+    asked: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Columns:
+        """From what a user types, separated by commas."""
+        parts = tuple(part.strip() for part in text.split(","))
+        if not all(parts):
+            raise InputError(f"--columns {text}: pass names or places of columns, for example 2-10 or x,y,z.")
+        return cls(parts)
+
+    def places(self, count: int, names: Sequence[str] | None, path: Path) -> list[int]:
+        """Where they are, from 0, in a table of so many columns; a name goes before a place."""
+        return [place for part in self.asked for place in self._places(part, count, names or (), path)]
+
+    def _places(self, part: str, count: int, names: Sequence[str], path: Path) -> range:
+        if part in names:
+            return range(list(names).index(part), list(names).index(part) + 1)
+        first, dash, last = part.partition("-")
+        if not (first.isdecimal() and (last if dash else first).isdecimal()):
+            hint = "" if names else "; it has no names, unless --header says that its first line holds them"
+            raise InputError(f"{str(path)!r} has no column {part!r}{hint}: pass one of 1 to {count} with --columns.")
+        span = range(int(first) - 1, int(last if dash else first))
+        if not span or span.start < 0 or span.stop > count:
+            raise InputError(f"{str(path)!r} has no columns {part}: pass some of 1 to {count} with --columns.")
+        return span
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,36 +105,38 @@ class Parquet:
 
     path: Path
     names: tuple[str, ...]
-    width: int  # numbers in a row
+    widths: tuple[int, ...]  # numbers in a row of each column
     starts: tuple[int, ...]  # where row groups begin, and where the last one ends
 
     dtype = np.dtype(np.float64)
 
     @classmethod
-    def open(cls, path: Path) -> Parquet:
+    def open(cls, path: Path, columns: Columns | None = None) -> Parquet:
         """Read the footer; columns of lists are gone through, group by group, for their length is nowhere else."""
         from pyarrow import parquet
 
         with parquet.ParquetFile(path) as file:
             schema, groups = file.schema_arrow, range(file.num_row_groups)
-            names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
-            width = sum(_width(file, name, schema.field(name).type) for name in names)
+            found = [name for name in schema.names if not name.startswith("__index_level_")]
+            names = tuple(found[i] for i in columns.places(len(found), found, path)) if columns else tuple(found)
+            _require_numbers(path, {name: schema.field(name).type for name in names})
+            widths = tuple(_width(file, name, schema.field(name).type) for name in names)
             rows = [file.metadata.row_group(i).num_rows for i in groups]
         if not names:
             raise ValueError("no columns")
         if min(rows, default=0) < 0:
             raise ValueError("a negative number of rows")
-        return cls(path.absolute(), names, width, tuple(accumulate(rows, initial=0)))
+        return cls(path.absolute(), names, widths, tuple(accumulate(rows, initial=0)))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and numbers in each."""
-        return self.starts[-1], self.width
+        return self.starts[-1], sum(self.widths)
 
     @property
     def chunks(self) -> tuple[int, int]:
         """The largest row group: it is decoded whole."""
-        return max(np.diff(self.starts).tolist(), default=1), self.width
+        return max(np.diff(self.starts).tolist(), default=1), sum(self.widths)
 
     def __getitem__(self, rows: slice) -> Array:
         from pyarrow import parquet
@@ -111,37 +146,66 @@ class Parquet:
         groups = list(range(first, last)) if start < stop else []
         with one_sentence(self.path, "save it again"), parquet.ParquetFile(self.path) as file:
             table = file.read_row_groups(groups, columns=list(self.names), use_threads=False)
-        table = table.slice(start - self.starts[first], stop - start)
-        numbers = [_flat(table.column(name)).reshape(len(table), -1) for name in self.names]
+            table = table.slice(start - self.starts[first], stop - start)
+            numbers = [_cells(table.column(name), width) for name, width in zip(self.names, self.widths, strict=True)]
         return np.concatenate(numbers, axis=1, dtype=np.float64)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
 
 
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _require_numbers(path: Path, kinds: dict[str, Any]) -> None:
+    """By the schema alone, which is public."""
+    from pyarrow import types
+
+    for name, kind in kinds.items():
+        cell = kind.value_type if _is_list(kind) else kind
+        if not (types.is_integer(cell) or types.is_floating(cell) or types.is_boolean(cell)):
+            what = printable(f"column {name} of type {kind}")
+            raise InputError(f"{str(path)!r} has a {what}: pick columns of numbers with --columns.")
+
+
 def _width(file: Any, name: str, kind: Any) -> int:
-    """Numbers in a row of a column."""
+    """Numbers in a row of a column: those of most of its lists."""
     from pyarrow import compute, types
 
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    number = kind.value_type if lists else kind
-    if not (types.is_integer(number) or types.is_floating(number) or types.is_boolean(number)):
-        raise ValueError(f"column {name}")
-    if not lists:
+    if not _is_list(kind):
         return 1
-    lengths: set[int | None] = set()
+    if types.is_fixed_size_list(kind):
+        return int(kind.list_size)
+    lengths: Counter[int] = Counter()
     for i in range(file.num_row_groups):
         column = file.read_row_group(i, columns=[name]).column(name)
-        lengths.update(compute.list_value_length(column).unique().to_pylist())
-    if None in lengths or len(lengths) != 1:
-        raise ValueError(f"column {name}")
-    return lengths.pop() or 0
+        for found in compute.value_counts(compute.list_value_length(column)).to_pylist():
+            lengths[found["values"] or 0] += found["counts"]
+    return lengths.most_common(1)[0][0] if lengths else 0
 
 
-def _flat(column: Any) -> Array:
-    """All numbers of a column, those of lists one after the other; NaN for missing ones."""
-    lists = hasattr(column.type, "value_type")
-    return np.asarray((column.combine_chunks().flatten() if lists else column).to_numpy(zero_copy_only=False))
+def _cells(column: Any, width: int) -> Array:
+    """The numbers of a column (rows, width); NaN for what is missing, and for a list of another length."""
+    from pyarrow import compute
+
+    if not _is_list(column.type):
+        return _numbers(column).reshape(-1, 1)
+    fits = compute.fill_null(compute.equal(compute.list_value_length(column), width), False)
+    cells = np.full((len(column), width), np.nan)
+    cells[fits.to_numpy()] = _numbers(column.filter(fits).combine_chunks().flatten()).reshape(-1, width)
+    return cells
+
+
+def _numbers(column: Any) -> Array:
+    """NaN for missing ones; truths are 0 and 1."""
+    from pyarrow import float64, types
+
+    if types.is_boolean(column.type):
+        column = column.cast(float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 @dataclass(frozen=True, repr=False)

@@ -118,7 +118,8 @@ def test_points_off_the_space_are_named_and_the_remedy_is_project(space):
         message = complaint(action)
         assert f"{name}[2]" in message
         assert "project" in message
-    assert "X[2]" in complaint(lambda: rd.frechet_mean(far_off, space))
+    if not isinstance(space, rd.KendallShapes):  # whose raw landmarks stand for a shape
+        assert "X[2]" in complaint(lambda: rd.frechet_mean(far_off, space))
 
 
 @every_space

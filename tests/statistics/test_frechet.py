@@ -521,3 +521,29 @@ def test_a_curved_space_without_a_model_is_not_told_that_its_mean_has_a_closed_f
         rd.private_mean([space.origin], ball, rd.PureDP(1.0))
     with pytest.raises(rd.ConvergenceError, match="flat: it has its mean in closed form"):
         rd.Euclidean(2)._local_model(np.zeros((1, 2)), np.zeros(2))
+
+
+@pytest.mark.parametrize("form", ["pairs", "complex"])
+@pytest.mark.parametrize("k", [3, 8])
+def test_raw_landmarks_are_taken_as_a_release_takes_them(k, form):
+    """Moved, turned and scaled: the mean is that of the shapes."""
+    space, rng = rd.KendallShapes(k), np.random.default_rng(0)
+    shape = rng.standard_normal((k, 2))
+    raw = 40 * (shape + 0.05 * rng.standard_normal((30, k, 2))) + [300.0, -200.0]
+    X = raw if form == "pairs" else raw @ [1, 1j]
+    found, expected = rd.frechet_mean(X, space), rd.frechet_mean(space.project(X), space)
+    assert space.dist(found.point, expected.point) < 1e-12
+    assert found.point.shape == X.shape[1:]
+    ball = rd.Ball(space, space.project(shape), 0.3)
+    released = rd.private_mean(X, ball, rd.PureDP(1e12)).value
+    assert space.dist(released if form == "pairs" else released @ [1, 1j], found.point) < 1e-4
+    with pytest.raises(rd.InputError, match=r"X\[3\] is not a point of KendallShapes.*: leave out configurations whose landmarks all coincide"):
+        rd.frechet_mean(np.where(np.arange(30)[:, None, None] == 3, 7.0, raw), space)
+
+
+def test_raw_landmarks_in_a_product():
+    space = rd.Product(rd.Sphere(2), rd.KendallShapes(4))
+    X = space.random_point(9, 0)
+    raw = X.copy()
+    raw[:, 3:] = 5 * X[:, 3:] + 2
+    assert space.dist(rd.frechet_mean(raw, space).point, rd.frechet_mean(X, space).point) < 1e-12

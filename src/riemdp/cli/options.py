@@ -108,6 +108,13 @@ def parse_ball(
     return Ball(space, parse_center(center, space), radius)
 
 
+def about_lines(data: str, header: bool | None) -> str:
+    """What to know about a .csv file if nothing was said of its first line: the same whatever that holds."""
+    if header is not None or not data.lower().endswith(".csv"):
+        return ""
+    return "one for each line: pass --header if the first line holds names, --no-header if not"
+
+
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
     """The guarantee that the given ones of epsilon, delta, mu, rho and alpha determine."""
     from riemdp.privacy.guarantee import Guarantee
@@ -153,6 +160,12 @@ EigenvaluesOption = Annotated[
     _place("--eigenvalues", metavar="LO HI", help="Bounds for SPD matrices, instead of centre and radius."),
 ]
 RecordsOption = Annotated[int, typer.Option("--records", help="How many there are.", min=1, max=10**15)]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", help="Of a table: names, places from 1 or ranges, as 2-10 or x,y,z.")
+]
+HeaderOption = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line of a .csv file holds names: no.")
+]
 MechanismOption = Annotated[
     str, typer.Option("--mechanism", help="auto, or the name of one.", autocompletion=_mechanisms)
 ]

@@ -90,6 +90,8 @@ def check(
     eigenvalues: o.EigenvaluesOption = None,
     size: o.InferredSize = None,
     curvature: o.CurvatureOption = None,
+    columns: o.ColumnsOption = None,
+    header: o.HeaderOption = None,
     workers: o.WorkersOption = None,
     scheduler: o.SchedulerOption = None,
     as_json: o.JsonOption = False,
@@ -103,15 +105,15 @@ def check(
     from riemdp.data import open_records
     from riemdp.sources import reporting
 
-    crew, stored = Workers(workers, scheduler), open_records(data)
+    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     with crew.at_work(), first_pass_bar() as progress, reporting(progress):
         found = look(stored.for_workers(where) if crew else stored.points(where), ball)
-    typer.echo(json.dumps(found.to_dict())) if as_json else show(*_pages(found, data))
+    typer.echo(json.dumps(found.to_dict())) if as_json else show(*_pages(found, data, stored.remarks()))
 
 
-def _pages(found: Check, data: str) -> list[Any]:
+def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:
     quantiles = ", ".join(f"{level:.0%}: {value:.4g}" for level, value in found.distances.items())
     rows = {
         "records": f"{found.n:,} in {data}",
@@ -120,5 +122,7 @@ def _pages(found: Check, data: str) -> list[Any]:
         "unusable": f"{found.unusable:,} (a release takes the centre instead)",
         "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
     }
+    if remarks:
+        rows["look at"] = "; ".join(remarks)
     warning = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
     return [title(warning, "bold red"), facts(rows)]

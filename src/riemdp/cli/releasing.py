@@ -43,6 +43,8 @@ def mean(
     eigenvalues: o.EigenvaluesOption = None,
     size: o.InferredSize = None,
     curvature: o.CurvatureOption = None,
+    columns: o.ColumnsOption = None,
+    header: o.HeaderOption = None,
     epsilon: o.EpsilonOption = None,
     delta: o.DeltaOption = None,
     mu: o.MuOption = None,
@@ -94,11 +96,11 @@ def mean(
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force)
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header))
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    crew, stored = Workers(workers, scheduler), open_records(data)
+    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)
     order = Order(
         stored.for_workers(where) if crew else stored.points(where),
@@ -230,6 +232,7 @@ class Outputs:
     report: Path | None
     plot: Path | None
     force: bool  # whether they may replace others
+    about_records: str = ""  # shown with the release
 
     @property
     def paths(self) -> list[Path]:
@@ -300,6 +303,8 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         "expected error": f"{error} (root mean square distance to the true mean)",
         "assuming": "; ".join(release.guarantee.assumptions),
     }
+    if outputs.about_records:
+        rows["records"] = outputs.about_records
     if ledger is not None:
         rows["ledger"] = f"{ledger.path.name}: {_state(ledger)}"
     if outputs.paths and done:

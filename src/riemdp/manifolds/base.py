@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
+from riemdp.cells import numbers
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
@@ -188,6 +189,10 @@ class Space(ABC):
     def _contains(self, points: Array) -> Array:
         """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
 
+    def _is_record(self, points: Array) -> Array:
+        """Mask of finite arrays of which a mean may be asked: points, unless raw ones stand for a point as well."""
+        return self._contains(points)
+
     @abstractmethod
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         """Mask of tangent vectors, within TANGENT_TOL of their length."""
@@ -341,6 +346,7 @@ class Space(ABC):
     # --- reading what users pass ------------------------------------------------------------------------
 
     _remedy: ClassVar[str] = "leave such records out"
+    _record_remedy: ClassVar[str] = "pass the data through space.project() first"
 
     @property
     def _inner_shape(self) -> tuple[int, ...]:
@@ -378,6 +384,10 @@ class Space(ABC):
         """Raise unless arrays of this shape and type can be points."""
         check_real(dtype, name)
         _check_shape(shape, self.point_shape, name, self)
+
+    def _numbers(self, records: Any) -> Any:
+        """Records of whatever type, as numbers: NaN where there are none. No value raises."""
+        return numbers(records, self.point_shape)
 
     def _write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
         """Points and vectors in the form in which the user passed `like`."""

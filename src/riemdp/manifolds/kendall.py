@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from riemdp.arguments import as_array, whole_number
+from riemdp.cells import numbers
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
@@ -39,6 +40,7 @@ class KendallShapes(Space):
 
     k: int
     _remedy: ClassVar[str] = "leave out configurations whose landmarks all coincide, are NaN or infinite"
+    _record_remedy: ClassVar[str] = _remedy
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k", 3))
@@ -85,6 +87,9 @@ class KendallShapes(Space):
             _check_shape(shape, (self.k,), name, self)
         else:
             super()._check_form(shape, dtype, name)
+
+    def _numbers(self, records: Any) -> Any:
+        return numbers(records, self.point_shape, self._inner_shape)
 
     def _write(self, values: Array, like: Any) -> Array:
         if np.iscomplexobj(like):
@@ -172,6 +177,9 @@ class KendallShapes(Space):
         parts = np.ascontiguousarray(points).view(np.float64)
         size = np.sqrt(np.einsum("...i,...i->...", parts, parts))
         return np.asarray(np.maximum(np.abs(size - 1), np.abs(points @ np.ones(self.k)) / math.sqrt(self.k)))
+
+    def _is_record(self, points: Array) -> Array:
+        return np.asarray(np.isfinite(self._project(points)).all(axis=-1))
 
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         allowed = TANGENT_TOL * norm(vectors) + TANGENT_FLOOR

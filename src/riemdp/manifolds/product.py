@@ -173,6 +173,9 @@ class Product(Space):
     def _contains(self, points: Array) -> Array:
         return np.asarray(np.logical_and.reduce(self._per_factor("_contains", self._inner(points))))
 
+    def _is_record(self, points: Array) -> Array:
+        return np.asarray(np.logical_and.reduce(self._per_factor("_is_record", self._inner(points))))
+
     def _is_tangent(self, vectors: Array, base: Array) -> Array:
         parts = self._per_factor("_is_tangent", self._inner(vectors), self._inner(base))
         return np.asarray(np.logical_and.reduce(parts))

@@ -111,7 +111,7 @@ class Bounded:
     def __init__(self, X: Any, ball: Ball) -> None:
         if not isinstance(ball, Ball):
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-        source, space = source_of(X), ball.space
+        source, space = source_of(ball.space._numbers(X)), ball.space
         space._check_form(source.shape, source.dtype, "X")
         if len(source.shape) != 1 + len(space.point_shape) - (source.dtype.kind == "c"):
             raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")

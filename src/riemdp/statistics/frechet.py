@@ -65,7 +65,8 @@ def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_it
     Parameters
     ----------
     X
-        The records, points of the space.
+        The records, points of the space. Landmarks may be raw, as for `private_mean`: where they lie and how large
+        they are is not part of a shape.
     space
         Where they live.
     tol
@@ -155,12 +156,12 @@ def _records(X: Any, space: Space) -> Records:
 
 def _check_block(block: Array, start: int, space: Space) -> None:
     with np.errstate(all="ignore"):
-        good = space._contains(block)
+        good = space._is_record(block)
         if not np.isfinite(block).all():  # rare, and slow to ask of each record
             good &= np.isfinite(block).all(axis=tuple(range(1, block.ndim)))
     if not good.all():
         index = start + int(np.argmin(good))
-        raise InputError(f"X[{index}] is not a point of {space!r}: pass the data through space.project() first.")
+        raise InputError(f"X[{index}] is not a point of {space!r}: {space._record_remedy}.")
 
 
 def certify(points: Array, space: Space, x: Array, tau: float) -> None:
