@@ -27,6 +27,10 @@ from riemdp.version import __version__
 
 MOST_RECORDS = 2**53  # which floats count exactly
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
+WITHIN_CLASSES = (
+    "a record is replaced within its class, and a person contributes to one class only: labels and class sizes are"
+    " public, and one class mean changes (parallel composition)"
+)
 
 
 class Statistic(Protocol):
@@ -50,6 +54,7 @@ INPUTS: dict[str, dict[str, Statistic]] = {
     "landmarks": {"frechet-mean": AlignedLandmarks()},
 }
 STATISTICS = tuple(INPUTS["coordinates"])
+CLASS_MEANS = "tangent-means-of-classes"  # those of a PrivateMDM with private labels: a point of a product
 
 
 def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
@@ -158,8 +163,9 @@ def plan(
 ) -> list[Plan]:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
-    Needs no data: the predicted error supposes that the true mean is the footpoint. With `adapt`, also the best one
-    with adaptation (its `rounds` > 0), supposing that nearly all records are within `spread` of their mean; a `note`
+    Needs no data: the predicted error is how far noise moves the mean of the records as moved into the ball (root mean
+    square distance), if that mean is the footpoint; it says nothing about records outside the ball, nor about how
+    well the records stand for others. With `adapt`, also the best one with adaptation (its `rounds` > 0), supposing that nearly all records are within `spread` of their mean; a `note`
     says what that costs, or that adaptation cannot help.
     """
     query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
