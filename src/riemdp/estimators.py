@@ -33,14 +33,15 @@ from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, carry, release
 from riemdp.sources import is_dask, source_of
 from riemdp.statistics.adaptive import Adaptation
-from riemdp.statistics.mean import CLASS_MEANS, ROUNDING, WITHIN_CLASSES, private_mean, rehearse, request_for
+from riemdp.statistics.mean import CLASS_MEANS, ROUNDING, WITHIN_CLASSES, doubts, private_mean, rehearse, request_for
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+from riemdp.statistics.worth import Doubt, doubts_about, settled, warn_of
 from riemdp.version import __version__
 
 ANY_CLASS = "the set of classes is public; a record may be replaced by one of any class, and class sizes are private"
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
 ONE_RECORD = "protects a record: one per person"
-RARE = 3  # standard deviations of the noise: a class without records has a noisy share beyond them in less than 1 % of fits
+RARE = 3  # standard deviations of the noise: a class without records has a larger share in less than 1 % of fits
 
 
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -294,9 +295,11 @@ def _parallel_means(
     _check_ledger(ledger)
     extra = [text for group in groups for text in rehearse(ball, Bounded(group, ball).n, guarantee, **asked)]
     joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
+    warn_of(doubts(ball, min(map(len, groups)), guarantee, **asked))
     total = sum(map(len, groups))
     entry = ledger.reserve(joint, f"means of {len(groups)} classes of {total} records") if ledger else None
-    releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
+    with settled():
+        releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
     if ledger and entry is not None:
         ledger.confirm(entry)
     return releases
@@ -394,6 +397,7 @@ def _joint_means(
     n = Bounded(records, ball).n
     request_for(ball, n, guarantee, calibration, None, "tangent-mean")  # refuses what is no ball, guarantee, ...
     sums, best = _best_noise(ball, n, len(classes), guarantee, mechanism, calibration)
+    warn_of(_doubts_about_classes(ball, n, len(classes), guarantee, mechanism, calibration))
     rare = np.zeros(len(classes), dtype=bool)
 
     def draw(value: Array) -> Drawn:
@@ -431,6 +435,18 @@ def _best_noise(
     if not found:
         raise refusal
     return min(found, key=lambda pair: pair[1].expected_error)
+
+
+def _doubts_about_classes(
+    ball: Ball, n: int, classes: int, guarantee: Guarantee, mechanism: str, calibration: str
+) -> list[Doubt]:
+    """What public numbers say against the means of classes, of equal size for all that is known."""
+
+    def predict(records: int, promise: Guarantee) -> float:
+        _, plan = _best_noise(ball, records, classes, promise, mechanism, calibration)
+        return plan.expected_error / math.sqrt(classes)  # of one class mean
+
+    return doubts_about(predict, n, guarantee, ball.radius)
 
 
 def _copies(ball: Ball, count: int) -> Ball:

@@ -161,8 +161,8 @@ def _error(release: Release) -> float:
 def _summary(release: Release) -> str:
     moved = "each of them" if _has_classes(release) else "it"
     return _p(
-        f"The {_noun(release)} of {release.n:,} {records_of(_spaces(release)[0])}, published with noise that protects every single record: "
-        f"{symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
+        f"The {_noun(release)} of {release.n:,} {records_of(_spaces(release)[0])}, published with noise that "
+        f"protects every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
         f"The noise is predicted to move {moved} by {_error(release):.3g}.",
         "lead",
     )
@@ -334,20 +334,20 @@ def _accuracy(release: Release) -> str:
     error, ball = _error(release), "private ball" if release.stages else "ball"
     share = error / release.radius
     which = "each class's records" if _has_classes(release) else "the records"
+    equal = ", and that classes are of equal size" if _has_classes(release) else ""
     text = (
         f"The root mean square distance between the release and the mean of {which} as moved into the {ball} is "
         f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public ball. The prediction uses "
-        f"public quantities only and supposes that this mean is the ball's centre{EQUAL_CLASSES * _has_classes(release)}."
+        f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
     poor = _p("The noise is as large as the ball: its public centre is as good an answer.", "warning")
     parts = [_p(text), _p(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
     return _section("How accurate it is", *parts) + _stages(release)
 
 
-EQUAL_CLASSES = ", and that classes are of equal size"
 NOISE_ONLY = (
-    "This is the noise alone. A ball that misses the data moves the mean of the records by any amount, which is private "
-    "and is not counted; and how well the records stand for others (sampling) is not counted either."
+    "This is the noise alone. A ball that misses the data moves the mean of the records by any amount, which is "
+    "private and is not counted; and how well the records stand for others (sampling) is not counted either."
 )
 
 

@@ -16,6 +16,7 @@ import typer
 from riemdp.errors import InputError
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
+MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 
 
 def show(*parts: Any) -> None:

@@ -422,8 +422,9 @@ def _coordinate_panels(view: View) -> list[Panel]:
 
 def _product_panels(view: View) -> list[Panel]:
     """Coordinates, with a line between those of one factor and those of the next."""
-    [whole] = _coordinate_panels(view)
-    ends = np.cumsum([factor.dim for factor in view.release.space.factors])[:-1]
+    [whole], space = _coordinate_panels(view), view.release.space
+    assert isinstance(space, Product)
+    ends = np.cumsum([factor.dim for factor in space.factors])[:-1]
 
     def draw(ax: Any) -> None:
         whole.draw(ax)

@@ -13,11 +13,12 @@ from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
-from riemdp.plots.guarantees import SYMBOLS, strength_name, symbolic
+from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.statistics.mean import plan, request_for
+from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,6 +27,7 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release, release
 from riemdp.statistics.intrinsic import TangentMean
 from riemdp.statistics.mean import MOST_RECORDS, ROUNDING, Query, require_known, statistic_for
+from riemdp.statistics.worth import doubts_about_mean, warn_of
 from riemdp.version import __version__
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
@@ -115,6 +116,7 @@ def private_mean_of_sums(
     best = query.plan(ball, guarantee)
     if not isinstance(statistic_for(by_name(best.mechanism), statistic, ball, np.zeros(ball.space.dim)), TangentMean):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
+    warn_of(doubts_about_mean(query, ball, guarantee, adapt=False, adaptive=None))
     return release(
         lambda: mean_of_sum(_pooled(sums), n, ball).point,
         lambda value: query.draw(best, value, ball),
