@@ -78,3 +78,14 @@ def pyriemann() -> SimpleNamespace:
         warnings.simplefilter("ignore")
         geometry = pytest.importorskip("pyriemann.geometry", exc_type=ImportError)
     return geometry
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests release few records, and much noise, on purpose; the documents must not.
+
+    Whether a release warns is what tests/statistics/test_worth.py is about.
+    """
+    for item in items:
+        if item.path.name != "test_docs.py":
+            item.add_marker(pytest.mark.filterwarnings("ignore::riemdp.UselessRelease"), append=False)
+            item.add_marker(pytest.mark.filterwarnings("ignore::riemdp.NoAdaptation"), append=False)

@@ -517,9 +517,75 @@ def test_forged_descriptions_cannot_command_the_terminal(here, monkeypatch):
 
 def test_a_large_value_is_printed_only_if_nothing_else_holds_it(here):
     np.save("shapes.npy", rd.KendallShapes(60).random_point(50, np.random.default_rng(0)))
-    arguments = "mean shapes.npy --space kendall --center origin --radius 0.1 --epsilon 1".split()
+    arguments = "mean shapes.npy --space kendall --center origin --radius 0.1 --epsilon 1 --anyway".split()
     assert "value" not in run(*arguments, "--out", "mean.npy").stdout
     assert len(run(*arguments).stdout.partition("value")[2].split("]\n")) >= 60
+
+
+# --- what is not worth its budget ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few(here):
+    """20 matrices, for which every usual budget is too small."""
+    np.save("few.npy", rd.SPDAffine(3).random_point(20, np.random.default_rng(0)))
+    return "mean few.npy --space spd-affine --center identity --radius 1.5".split()
+
+
+def test_a_worthless_release_is_refused_before_it_spends(few, here):
+    result = run(*few, "--epsilon", 0.1, "--ledger", "l.db", "--budget-epsilon", 1, "--out", "mean.npy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "more than the ball's radius of 1.5" in result.stderr
+    assert "n = 260 or epsilon = 1.3 would bring that to 0.5 of the radius" in result.stderr
+    assert "--anyway" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (here / "l.db").exists()
+    assert not (here / "mean.npy").exists()
+
+
+def test_anyway_releases_and_says_what_it_is(few, here):
+    result = run(*few, "--epsilon", 0.1, "--ledger", "l.db", "--budget-epsilon", 1, "--anyway", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["n"] == 20
+    assert result.stderr.startswith("riemdp: warning: with n = 20, noise moves the mean by about")
+    assert len(rd.Ledger(here / "l.db", rd.PureDP(1.0)).history()) == 1
+
+
+@pytest.mark.parametrize(("options", "text"), [("--mu 12", "mu = 12 promises hardly anything"), ("--epsilon 9 --delta 0.1", "delta = 0.1 is above 1/n = 0.05")])
+def test_promises_that_are_none_are_refused(few, options, text):
+    result = run(*few, *options.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
+    assert run(*few, *options.split(), "--anyway").exit_code == 0
+
+
+def test_half_a_radius_of_noise_and_adaptation_in_vain_are_told_on_stderr(few):
+    result = run(*few, "--epsilon", 1, "--adapt")
+    assert result.exit_code == 0
+    first, second = result.stderr.splitlines()
+    assert "more than half of the ball's radius" in first
+    assert "adapt does nothing" in second
+    assert run(*few, "--epsilon", 1, "--adapt", "--quiet", "--out", "mean.npy").output == ""
+
+
+def test_a_plan_says_what_would_do(here):
+    result = run(*"plan --space spd-affine --size 3 --records 20 --radius 1.5 --epsilon 0.1".split())
+    assert "n = 260 or epsilon = 1.3 would bring that to 0.5 of the radius" in result.stdout
+    assert "would bring" not in run(*"plan --space spd-affine --size 3 --records 2000 --radius 1.5 --epsilon 1".split()).stdout
+
+
+def test_the_error_is_said_to_be_that_of_noise(few):
+    told = "noise alone: root mean square distance to the mean of the records as moved into the ball"
+    assert told in run(*few, "--mu", 3).stdout
+    assert told in run(*"plan --space sphere --size 2 --records 400 --radius 0.7 --epsilon 1".split()).stdout
+
+
+def test_check_names_what_looks_wrong(few):
+    np.save("volts.npy", 1e-12 * np.load("few.npy"))
+    place = "--space spd-affine --center identity --radius 3".split()
+    assert "wrong units?" in run("check", "volts.npy", *place).stdout
+    assert "wrong units?" in json.loads(run("check", "volts.npy", *place, "--json").stdout)["findings"][0]
+    assert "look again" not in run("check", "few.npy", *place).stdout
 
 
 # --- plan, check, descriptors -----------------------------------------------------------------------------------
@@ -561,8 +627,8 @@ def test_descriptors_and_the_command_that_follows(here):
         assert f"radius {rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(11), *bounds).radius:.4g}" in result.stdout
     command = shlex.split(result.stdout.splitlines()[-1])
     assert command[0] == "riemdp"
-    follow = run(*command[1:])
-    assert (follow.exit_code, follow.stderr) == (0, "")
+    follow = run(*command[1:], "--anyway")  # 40 images are too few
+    assert follow.exit_code == 0
     assert rd.SPDAffine(11).contains(np.load("mean.npy"))
     low, high = rd.descriptor_eigenvalue_bounds(3, 1e-3)
     eigenvalues = np.linalg.eigvalsh(D)

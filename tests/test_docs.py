@@ -121,6 +121,15 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in headings(target), link
 
 
+def test_no_release_is_said_to_be_close_to_the_true_mean():
+    """What it is close to is the mean of the records as moved into the ball; only proofs and solvers have a true one."""
+    pages = [page for page in PAGES if not page.is_relative_to(DOCS / "proofs")]
+    code = [ROOT / "src" / "riemdp" / name for name in ("cli", "plots", "mechanisms", "privacy")]
+    sources = [file for folder in code for file in folder.glob("*.py")] + list((ROOT / "src" / "riemdp").glob("*.py"))
+    for file in (ROOT / "README.md", *pages, *sources):
+        assert not re.search(r"true (mean|value|one\b)", file.read_text()), file
+
+
 @pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
 def test_links_of_the_pages_outside_the_site_lead_somewhere(page):
     links = [link.partition("#") for link in LINK.findall((ROOT / page).read_text()) if not link.startswith("https://")]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -21,6 +22,7 @@ import riemdp as rd
 from riemdp.audit import audit_draws
 from riemdp.estimators import (
     ANY_CLASS,
+    RARE,
     WITHIN_CLASSES,
     ClassSums,
     PrivateFrechetMean,
@@ -167,6 +169,27 @@ def test_records_outside_the_ball_count_as_on_its_rim():
     np.testing.assert_allclose(model.transform(far), model.transform(rim), rtol=1e-9)
 
 
+# --- what scikit-learn makes of the output -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_predictions_are_the_same_whatever_transform_returns(output, everywhere):
+    pytest.importorskip(output)
+    X, y = two_classes()
+    model = fit(PrivateMDM, X, y)
+    expected = model.transform(X), model.predict(X), model.predict_proba(X), model.score(X, y)
+    if not everywhere:
+        model.set_output(transform=output)
+    with config_context(**{"transform_output": output} if everywhere else {}):
+        found = model.transform(X), model.predict(X), model.predict_proba(X), model.score(X, y)
+        scores = cross_val_score(model, X, y, cv=3, error_score="raise")
+    assert type(found[0]).__module__.startswith(output)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+    assert np.isfinite(scores).all()
+
+
 # --- pyRiemann and geomstats ----------------------------------------------------------------------------------
 
 
@@ -243,7 +266,46 @@ def test_classes_are_released_in_parallel_and_paid_for_once(ledger):
         assert WITHIN_CLASSES in guarantee.assumptions
         assert ANY_CLASS not in guarantee.assumptions
     assert ledger.history()[0].description == "means of 3 classes of 90 records"
-    assert "same class" in str(model.guarantee_)
+    assert "replaced within its class, and a person contributes to one class only" in str(model.guarantee_)
+
+
+# --- people ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_protected_cannot_be_missed(ledger):
+    """A person in two classes is outside of the guarantee, and all that speaks of it says so."""
+    from riemdp.report import report_html
+
+    model = fit(PrivateMDM, guarantee=rd.PureDP(4.0), ledger=ledger)
+    sentence = "a person contributes to one class only"
+    for guarantee in (model.guarantee_, ledger.history()[0].guarantee, *(r.guarantee for r in model.releases_)):
+        assert sentence in str(guarantee)
+    assert "one class only" in repr(model)
+    assert "ONE class only" in PrivateMDM.__doc__.splitlines()[0]
+    page = report_html(model.releases_[0])
+    assert "Whoever has records in several classes" in page
+    assert "may be replaced by any other of its class" in page
+    assert "Whoever has records in several classes" not in report_html(fit(PrivateFrechetMean).release_)
+
+
+def test_a_person_in_two_classes_is_not_covered():
+    """One record per person *and class*: the attack finds more than the mu = 1 that a record is promised.
+
+    Both opposite points of the rim, in both classes, as wrapped Gaussian noise shows them. The lower bounds are right
+    with probability 1 - 1e-6; controls: one class of the person, and the composition, sqrt(2) mu, both hold.
+    """
+    ball, size, seeds = rd.Ball(rd.Euclidean(1), np.zeros(1), 1.0), 40_000, iter(range(4))
+    claimed = rd.GDP(1.0)
+
+    def class_mean(own):
+        X = np.array([[own], [0.0], [0.0]])
+        return np.asarray(rd.simulate(X, ball, claimed, size=size, seed=next(seeds), mechanism="wrapped-gaussian"))
+
+    (one, other), (left, right) = [class_mean(1.0), class_mean(-1.0)], [class_mean(1.0), class_mean(-1.0)]
+    both = np.hstack([one, left]), np.hstack([other, right])
+    assert audit_draws(one, other, claimed, confidence=1 - 1e-6).holds
+    assert not audit_draws(*both, claimed, confidence=1 - 1e-6).holds
+    assert audit_draws(*both, rd.GDP(math.sqrt(2)), confidence=1 - 1e-6).holds
 
 
 def test_private_labels_are_one_release_that_says_so(ledger, tmp_path):
@@ -406,7 +468,8 @@ def test_predicted_error(noise):
     guarantee = rd.PureDP(1.0) if noise is WRAPPED_LAPLACE else rd.GDP(0.5)
     sums = ClassSums(ball, n, noise)
     plan, value = sums.plan(2, guarantee, "analytic"), sums.value(np.zeros((n, dim)), y, np.array([0, 1]))
-    square = [float(np.sum(sums.draw(value, plan.scale).points ** 2)) for _ in range(1500)]
+    draws = (sums.draw(value, plan.scale) for _ in range(1500))
+    square = [float(np.sum(sums.point(noisy, plan.scale).points ** 2)) for noisy in draws]
     spread = 5 * np.std(square) / math.sqrt(len(square)) / plan.expected_error**2
     assert np.mean(square) == pytest.approx(plan.expected_error**2, rel=spread + 0.05)
 
@@ -447,6 +510,43 @@ def test_an_empty_class_and_hopeless_budgets_give_points_all_the_same():
         assert set(model.predict(X)) <= set(model.classes_)
 
 
+@noises
+def test_a_class_without_records_is_left_out_of_predictions(noise):
+    """Of 200 fits, at most 10 keep it: at most 0.5 % should, and more than 10 have probability below 1e-7."""
+    guarantee = rd.PureDP(4.0) if noise is WRAPPED_LAPLACE else rd.GDP(1.0)
+    sums, names = ClassSums(BALL, 600, noise), np.array(["left", "nobody", "right"])
+    value, scale = sums.value(*two_classes(600), names), sums.plan(3, guarantee, "analytic").scale
+    rare = np.array([sums.rare(sums.draw(value, scale), scale) for _ in range(200)])
+    assert (~rare[:, 1]).sum() <= 10
+    assert rare[:, [0, 2]].sum() == 0  # 300 records each: far beyond the noise
+    X, y = two_classes(600)
+    model = fit(PrivateMDM, X, y, guarantee=guarantee, mechanism=noise.name, private_labels=True, classes=names)
+    assert list(model.left_out_) == [False, True, False]
+    model.means_[1] = X[0]  # the very record that is asked about
+    assert model.predict(X[:1]) != "nobody"
+    assert model.predict_proba(X)[:, 1].max() == 0
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.transform(X).shape == (600, 3)
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_the_largest_class_is_never_left_out():
+    model = fit(PrivateMDM, guarantee=rd.GDP(1e-6), private_labels=True, classes=["left", "right", "nobody"])
+    assert not model.left_out_.all()
+    assert not fit(PrivateMDM).left_out_.any()
+
+
+@noises
+@pytest.mark.parametrize("dim", [1, 6, 45])
+def test_three_standard_deviations_of_the_noise_are_rarely_exceeded(noise, dim):
+    """In less than 1 % of draws of a coordinate; 10^6 of them, 6 standard errors."""
+    sums = ClassSums(rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0), 10, noise)
+    draws = noise.noise(np.random.default_rng(0), 10**6 // dim, dim + 1)[:, -1]
+    assert np.std(draws) == pytest.approx(math.sqrt(sums.variance), rel=0.05)
+    share = np.mean(draws > RARE * math.sqrt(sums.variance))
+    assert share + 6 * math.sqrt(0.01 / len(draws)) < 0.01
+
+
 NEIGHBOURS = {
     "within a class": (np.array([[1.0], [0.0]]), np.array(["a", "b"]), np.array([[-1.0], [0.0]]), np.array(["a", "b"])),
     "to another class": (np.array([[1.0], [0.0]]), np.array(["a", "b"]), np.array([[1.0], [0.0]]), np.array(["b", "b"])),
@@ -476,14 +576,11 @@ def test_audit_of_private_labels(noise, move):
 
 
 @noises
-def test_every_class_gets_noise_of_its_own_at_the_planned_scale(noise, monkeypatch):
+def test_every_class_gets_noise_of_its_own_at_the_planned_scale(noise):
     """The released sums: lengths against their law, at p < 1e-8 (controls: 15 % off), and blocks uncorrelated."""
     law = stats.gamma(3) if noise is WRAPPED_LAPLACE else stats.chi(3)
-    sums, seen, means = ClassSums(rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), 9, noise), [], ClassSums.means
-    monkeypatch.setattr(ClassSums, "means", lambda self, noisy: (seen.append(noisy), means(self, noisy))[1])
-    for _ in range(1500):
-        sums.draw(np.zeros((2, 3)), 0.25)
-    lengths = np.linalg.norm(np.array([noisy.vectors for noisy in seen]) / 0.25, axis=2)
+    sums = ClassSums(rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), 9, noise)
+    lengths = np.linalg.norm([sums.draw(np.zeros((2, 3)), 0.25).vectors / 0.25 for _ in range(1500)], axis=2)
     assert stats.kstest(lengths.ravel(), law.cdf).pvalue > 1e-8
     for wrong in (0.85, 1.15):
         assert stats.kstest(wrong * lengths.ravel(), law.cdf).pvalue < 1e-8

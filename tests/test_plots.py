@@ -112,7 +112,7 @@ def test_close_up_keeps_distances():
     space = rd.Sphere(2)
     release = some_release(space, rd.GDP(0.5))
     figure = plots.plot_release(release)
-    circle = line(figure, f"predicted error {release.expected_error:.3g}", panel=1)
+    circle = line(figure, f"predicted noise {release.expected_error:.3g}", panel=1)
     np.testing.assert_allclose(np.linalg.norm(circle, axis=1), release.expected_error)
     away = np.linalg.norm(line(figure, "public centre", panel=1)[0])
     assert away == pytest.approx(float(space.dist(release.value, release.center)))

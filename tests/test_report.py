@@ -57,6 +57,14 @@ def make(space: rd.Space, guarantee: rd.Guarantee, n: int = 60, **options) -> rd
     return rd.private_mean(space.random_point(n, 1), ball, guarantee, **options)
 
 
+def class_means() -> rd.Release:
+    """That of a classifier which keeps labels private: the means of three classes in one."""
+    space, labels = rd.SPDAffine(3), np.arange(90) % 3
+    ball = rd.Ball(space, np.eye(3), 2.0)
+    model = rd.PrivateMDM(ball=ball, guarantee=rd.GDP(1.0), private_labels=True, classes=[0, 1, 2])
+    return model.fit(space.random_point(90, 2), labels).releases_[0]
+
+
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory) -> rd.Ledger:
     return rd.Ledger(tmp_path_factory.mktemp("ledger") / "budget.db", rd.GDP(2.0))
@@ -73,6 +81,7 @@ def releases(ledger) -> dict[str, rd.Release]:
         "spd-log-euclidean": make(rd.SPDLogEuclidean(14), rd.PureDP(5.0)),
         "kendall": make(rd.KendallShapes(5), rd.PureDP(1.0), mechanism="kng"),
         "product": make(rd.Product(rd.Sphere(2), rd.Euclidean(2)), rd.GDP(0.5), statistic="tangent-mean"),
+        "classes": class_means(),
         "baseline": make(rd.SPDAffine(2), rd.ApproxDP(0.5, 1e-6), mechanism="extrinsic-gaussian", calibration="classical"),
     }
 
@@ -83,7 +92,9 @@ def pages(releases, ledger) -> dict[str, str]:
     return {name: report.report_html(release, ledger=charged.get(name)) for name, release in releases.items()}
 
 
-NAMES = ["euclidean", "sphere", "hyperbolic", "spd-affine", "spd-log-euclidean", "kendall", "product", "baseline"]
+NAMES = [
+    "euclidean", "sphere", "hyperbolic", "spd-affine", "spd-log-euclidean", "kendall", "product", "classes", "baseline",
+]  # fmt: skip
 
 
 # --- the page itself ---------------------------------------------------------------------------------------
@@ -119,8 +130,26 @@ def test_says_what_matters(pages, releases, name):
         assert text in words
     for number in (release.scale, release.sensitivity, release.radius):
         assert f"{number:.6g}" in words
-    assert f"{release.expected_error:.4g}" in words
+    means = 3 if name == "classes" else 1  # the error is that of one of them
+    assert f"{release.expected_error / means**0.5:.4g}" in words
     assert f"{release.n} records" in words
+
+
+def test_class_means_are_those_of_records_and_each_has_its_row_and_error(pages, releases):
+    release, words = releases["classes"], _rows(pages["classes"])
+    assert "The tangent means of the classes of 90 positive definite 3 × 3 matrices" in words
+    assert f"move each of them by {release.expected_error / 3**0.5:.3g}" in words
+    for i, mean in enumerate(release.space.split(release.value)):
+        assert " ".join([str(i + 1), *(f"{entry:.6g}" for entry in mean.ravel())]) in words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_error_is_that_of_the_noise_and_of_nothing_else(pages, name):
+    """A ball that misses the data is not counted: what is close is the mean of the records as moved."""
+    words = Page(pages[name]).words
+    assert "as moved into the ball" in words
+    assert "This is the noise alone" in words
+    assert "true" not in re.sub("what is true of the records together", "", words)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -30,6 +30,9 @@ WRONG = {
     "option without its value": (f"mean X.npy {PLACE} --epsilon", "--epsilon"),
     "no data": (f"mean {PLACE} --epsilon 1", "DATA"),
     "two data": (f"mean X.npy X.npy {PLACE} --epsilon 1", "unexpected extra argument"),
+    "worthless": (f"mean X.npy {PLACE} --epsilon 0.01 --ledger new.db --budget-epsilon 1 {KEEP}", "n = 2,600 or epsilon = 0.13 would"),
+    "hardly a promise": (f"mean X.npy {PLACE} --mu 12 {KEEP}", "mu = 12 promises hardly anything"),
+    "large delta": (f"mean X.npy {PLACE} --epsilon 1 --delta 0.01 {KEEP}", "delta = 0.01 is above 1/n = 0.005"),
     "no space": ("mean X.npy --center identity --radius 1 --epsilon 1", "--space"),
     "no subcommand": ("ledger", "Missing command"),
     # privacy
@@ -192,7 +195,7 @@ def files(tmp_path_factory):
     """Good and bad files, and a ledger of which most is spent."""
     place = tmp_path_factory.mktemp("files")
     rng = np.random.default_rng(0)
-    X = rd.SPDAffine(3).random_point(20, rng)
+    X = rd.SPDAffine(3).random_point(200, rng)
     arrays = {
         "X": X, "sphere": rd.Sphere(2).random_point(20, rng), "complex": X + 0j, "center2": np.eye(2), "center3": np.diag([1.0, 2, 1]),
         "negative": -np.eye(3), "number": np.array(1.0), "none3": np.ones((0, 3, 3)), "words": np.array(["a", "b"]), "pairs": np.ones((5, 2, 2)),

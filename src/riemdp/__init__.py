@@ -6,7 +6,15 @@ from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
-from riemdp.errors import BudgetExceeded, ConvergenceError, InputError, MechanismError, RiemdpError
+from riemdp.errors import (
+    BudgetExceeded,
+    ConvergenceError,
+    InputError,
+    MechanismError,
+    NoAdaptation,
+    RiemdpError,
+    UselessRelease,
+)
 from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,
@@ -50,6 +58,7 @@ __all__ = [
     "Ledger",
     "LogGaussian",
     "MechanismError",
+    "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
     "PrivateMDM",
@@ -65,6 +74,7 @@ __all__ = [
     "SiteSum",
     "Space",
     "Sphere",
+    "UselessRelease",
     "__version__",
     "audit",
     "audit_draws",

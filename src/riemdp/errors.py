@@ -1,4 +1,4 @@
-"""The errors a user can meet. Every message names the argument, its value and the remedy."""
+"""The errors and warnings a user can meet. Every message names the argument, its value and the remedy."""
 
 
 def printable(text: object) -> str:
@@ -35,3 +35,11 @@ class BudgetExceeded(RiemdpError):
 
 class ConvergenceError(RiemdpError):
     """A certificate could not be reached; nothing uncertified is ever returned."""
+
+
+class UselessRelease(UserWarning):
+    """Public numbers say that a release is worth nothing: mostly noise, or hardly any privacy. Nothing is spent yet."""
+
+
+class NoAdaptation(UserWarning):
+    """`adapt` was asked for and, as public numbers decide, does nothing."""

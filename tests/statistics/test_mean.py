@@ -524,7 +524,7 @@ def test_no_record_raises_warns_prints_or_logs(space, statistic, capfd, caplog, 
         assert result.n == len(records)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
-    assert not recwarn.list
+    assert {warning.category for warning in recwarn.list} <= {rd.UselessRelease}  # by public numbers: few records
 
 
 @all_spaces

@@ -184,6 +184,7 @@ SpreadOption = Annotated[
 FootpointOption = Annotated[
     str | None, typer.Option("--footpoint", help="File: where wrapped noise is added, if not at the centre.")
 ]
+AnywayOption = Annotated[bool, typer.Option("--anyway", help="Also if public numbers say that it is worthless.")]
 EpsilonOption = Annotated[float | None, _privacy("--epsilon", help="Pure differential privacy.")]
 DeltaOption = Annotated[float | None, _privacy("--delta", help="With --epsilon: (epsilon, delta)-DP.")]
 MuOption = Annotated[float | None, _privacy("--mu", help="Gaussian differential privacy.")]

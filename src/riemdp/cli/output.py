@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 ROOM = 2**20  # bytes that a disk must have left for an output, more than most take
+MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 
 
 def show(*parts: Any) -> None:

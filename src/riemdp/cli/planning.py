@@ -9,8 +9,9 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.bookkeeping import short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, facts, first_pass_bar, show, table, title
+from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, facts, first_pass_bar, show, table, title
 from riemdp.cli.workers import Workers
+from riemdp.errors import UselessRelease
 
 if TYPE_CHECKING:
     from riemdp.check import Check
@@ -44,14 +45,15 @@ def plan(
     riemdp plan --space kendall --size 50 --records 409 --radius 0.2 --epsilon 1
     riemdp plan --space spd-affine --size 5 --records 1000 --eigenvalues 1e-3 10 --mu 0.5 --plot errors.png
     """
+    from riemdp.statistics.mean import doubts
     from riemdp.statistics.mean import plan as predict
 
     check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
-    ask: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt, "spread": spread}
-    found = predict(ball, records, guarantee, **ask)
+    asked: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt}
+    found = predict(ball, records, guarantee, **asked, spread=spread)
     if plot is not None:
         from riemdp.plots import plot_utility, save_figure
 
@@ -63,7 +65,8 @@ def plan(
     show(
         title(f"{records:,} records of {where!r} in a ball of radius {ball.radius:.6g}, {short(guarantee)}"),
         table(names, (_cells(row, ball.radius) for row in found), numbers=names[1:]),
-        "Expected error: root mean square distance between the release and the true mean.",
+        f"Expected error: {MEANING}.",
+        *(doubt.in_numbers for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease),
         *(f"{_name(row)}: {row.note}." for row in found if row.note),
         *([f"Picture: {plot}"] if plot else []),
     )
@@ -122,7 +125,7 @@ def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:
         "unusable": f"{found.unusable:,} (a release takes the centre instead)",
         "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
     }
-    if remarks:
-        rows["look at"] = "; ".join(remarks)
+    look_again = " ".join([*found.findings, *(f"{remark}." for remark in remarks)])
+    rows |= {"look again": look_again} if look_again else {}
     warning = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
     return [title(warning, "bold red"), facts(rows)]

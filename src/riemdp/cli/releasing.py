@@ -20,7 +20,7 @@ import typer
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
+from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
 from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from riemdp.privacy.guarantee import Guarantee
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
+    from riemdp.statistics.worth import Doubt
 
 SHOWN = 100  # numbers of a value that are printed though a file holds them
 
@@ -55,6 +56,7 @@ def mean(
     calibration: o.CalibrationOption = "analytic",
     footpoint: o.FootpointOption = None,
     adapt: o.AdaptOption = False,
+    anyway: o.AnywayOption = False,
     ledger: o.LedgerOption = None,
     existing_ledger: o.ExistingOption = False,
     anchor: o.AnchorOption = None,
@@ -114,6 +116,7 @@ def mean(
         printable(Path(data).name if note is None else note),
     )
     order.rehearse()
+    _raise_doubts(order.doubts(), anyway=anyway, quiet=quiet)
     with crew.at_work():
         book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
         try:
@@ -121,6 +124,15 @@ def mean(
         except KeyboardInterrupt:
             raise Interrupted(spent_without_release(guarantee, book)) from None
         _finish(release, book, outputs, as_json=as_json, quiet=quiet)
+
+
+def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
+    """Refuse, before anything is spent, what public numbers call worthless; say what is merely doubtful."""
+    grave = [doubt.in_numbers for doubt in doubts if doubt.is_grave]
+    if grave and not anyway:
+        raise InputError(f"{' '.join(grave)} Nothing was spent; --anyway releases all the same.")
+    for doubt in doubts if not quiet else []:
+        complain(f"warning: {doubt.in_numbers}")
 
 
 def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
@@ -166,6 +178,14 @@ class Order:
         records = Bounded(self.points, self.ball)
         rehearse(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
 
+    def doubts(self) -> list[Doubt]:
+        """What public things say against the release."""
+        from riemdp.privacy.bounded import Bounded
+        from riemdp.statistics.mean import doubts
+
+        records = Bounded(self.points, self.ball)
+        return doubts(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
+
     @property
     def _asked(self) -> dict[str, Any]:
         names = ("mechanism", "statistic", "calibration", "footpoint", "adapt")
@@ -175,9 +195,10 @@ class Order:
         """The private mean, charged to the ledger."""
         from riemdp.sources import reporting
         from riemdp.statistics.mean import private_mean
+        from riemdp.statistics.worth import settled
 
         try:
-            with first_pass_bar() as progress, reporting(progress):
+            with first_pass_bar() as progress, reporting(progress), settled():
                 return private_mean(
                     self.points, self.ball, self.guarantee, **self._asked, ledger=ledger, note=self.note
                 )
@@ -300,7 +321,7 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
     rows: dict[str, Any] = {
         "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
-        "expected error": f"{error} (root mean square distance to the true mean)",
+        "expected error": f"{error} ({MEANING})",
         "assuming": "; ".join(release.guarantee.assumptions),
     }
     if outputs.about_records:

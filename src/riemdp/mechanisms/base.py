@@ -60,7 +60,7 @@ class Mechanism(Protocol):
         """Seeded draws of points, in float64."""
 
     def expected_error(self, scale: float, ball: Ball) -> float:
-        """Root mean square distance to the true value, supposing that it is the ball's centre."""
+        """Root mean square distance to the value before noise, supposing that it is the ball's centre."""
 
 
 def pure_scale(name: str, guarantee: Guarantee, sensitivity: float, method: str) -> float:

@@ -148,7 +148,7 @@ def _as_shapes(noisy: Visible, ball: Ball) -> Array:
 
 @lru_cache(maxsize=256)
 def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) -> float:
-    """Root mean square distance to the centre, if the true value is the centre; a fixed seed."""
+    """Root mean square distance to the centre, if the value before noise is the centre; a fixed seed."""
     center, rng = ball._inner_center, np.random.default_rng(0)
     value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
     points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)

@@ -11,19 +11,13 @@ from riemdp.errors import InputError
 from riemdp.manifolds.base import Array
 from riemdp.plots.style import BLACK, BLUE, VERMILION, legend, light
 from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
+from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ", "alpha": "α"}
 SHORT = {"GDP": "GDP", "ZCDP": "zCDP", "RDP": "RDP"}
-
-
-def strength_name(guarantee: Guarantee) -> str:
-    """The parameter that says how strong it is: epsilon, mu or rho."""
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
-    return next(name for name in guarantee.parameters if name not in ("alpha", "delta"))
 
 
 def symbolic(guarantee: Guarantee, *, open_: bool = False, exact: bool = False) -> str:

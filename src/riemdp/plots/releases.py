@@ -12,14 +12,23 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, printable
-from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Space, SPDAffine, SPDLogEuclidean, Sphere
+from riemdp.manifolds import (
+    Euclidean,
+    Hyperbolic,
+    KendallShapes,
+    Product,
+    Space,
+    SPDAffine,
+    SPDLogEuclidean,
+    Sphere,
+)
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY, bare, legend, light, log_scale
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
-from riemdp.statistics.mean import statistic_for
+from riemdp.statistics.mean import CLASS_MEANS, statistic_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +47,9 @@ MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
 def plot_release(release: Release, *, stacked: bool = False, simulations: int = 200, seed: int = 0) -> Figure:
     """The released mean in its space, with the public ball and what the same noise does to it elsewhere.
 
-    Simulated releases are seeded draws of the mechanism around the released mean: they show how far the true
-    mean may be, and depend on the records only through the release. `stacked` puts panels below one another.
+    Simulated releases are seeded draws of the mechanism around the released mean: they show how far noise moves the
+    mean of the records as moved into the ball, and depend on the records only through the release. `stacked` puts
+    panels below one another.
     """
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
@@ -50,7 +60,11 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     return _figure(panels, "\n".join(map(printable, lines)), stacked)
 
 
-STATISTIC_NAMES = {"frechet-mean": "Fréchet mean", "tangent-mean": "tangent mean"}
+STATISTIC_NAMES = {
+    "frechet-mean": "Fréchet mean",
+    "tangent-mean": "tangent mean",
+    CLASS_MEANS: "tangent means of the classes",
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,7 @@ class View:
 
 
 def simulated_releases(release: Release, size: int, seed: int) -> Array:
-    """Seeded draws (size, *point_shape) of the mechanism, had the true mean been the released one.
+    """Seeded draws (size, *point_shape) of the mechanism, had the mean before noise been the released one.
 
     A released mean outside the ball is moved onto it, as records are. One record, the released mean, stands for
     all: each mechanism's law depends on the number of records through its scale alone.
@@ -157,7 +171,7 @@ def _close_up(ax: Any, view: View) -> None:
     reach = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
     rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
     _cloud(ax, cloud)
-    ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted error {error:.3g}")
+    ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
     ax.plot(*_unbroken(rim, reach).T, **RIM)
     ax.plot(*view.coordinates(center, view.value), linestyle="none", **CENTER)
     ax.plot(0, 0, linestyle="none", **RELEASED)
@@ -406,6 +420,20 @@ def _coordinate_panels(view: View) -> list[Panel]:
     return [Panel(lambda ax: _error_bars(ax, view, coords, 0 * coords, "coordinates at the public centre"))]
 
 
+def _product_panels(view: View) -> list[Panel]:
+    """Coordinates, with a line between those of one factor and those of the next."""
+    [whole], space = _coordinate_panels(view), view.release.space
+    assert isinstance(space, Product)
+    ends = np.cumsum([factor.dim for factor in space.factors])[:-1]
+
+    def draw(ax: Any) -> None:
+        whole.draw(ax)
+        for end in ends:
+            ax.axvline(end + 0.5, color="0.8", linewidth=0.8)
+
+    return [Panel(draw)]
+
+
 def _entry_panels(view: View) -> list[Panel]:
     """Entries of a vector, and their predicted error."""
     return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball._inner_center, "entries"))]
@@ -420,7 +448,7 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
     else:
         title = f"{title}\n(the public ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
     ax.plot(place, center, linestyle="none", **(CENTER | ({"markersize": 2} if many else {})))
-    style = RELEASED | {"label": "released mean ± predicted error"} | (small if many else {})
+    style = RELEASED | {"label": "released mean ± predicted noise"} | (small if many else {})
     ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
     ax.set_xlim(0.4, len(values) + 0.6)
     if not many:
@@ -453,4 +481,5 @@ PANELS: dict[type[Space], Callable[[View], list[Panel]]] = {
     SPDAffine: _matrix_panels,
     SPDLogEuclidean: _matrix_panels,
     KendallShapes: _landmark_panels,
+    Product: _product_panels,
 }

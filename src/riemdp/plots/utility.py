@@ -13,11 +13,12 @@ from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
-from riemdp.plots.guarantees import SYMBOLS, strength_name, symbolic
+from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.statistics.mean import plan, request_for
+from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +44,8 @@ def plot_utility(
     statistic: str = "frechet-mean",
 ) -> Figure:
     """Predicted error of every mechanism, baselines included: no data needed.
+
+    It is how far noise moves the mean of the records as moved into the ball.
 
     Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
     from a tenth to ten times the guarantee's own.
@@ -100,7 +103,7 @@ def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array
         extra = " (baseline)" if by_name(name).is_baseline else ""
         ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
     ax.axhline(ball.radius, color=GREY, linewidth=3, alpha=0.5, label="the public centre's largest error")
-    ax.set(xlabel=label, ylabel="predicted error (root mean square distance)")
+    ax.set(xlabel=label, ylabel="predicted noise (root mean square distance)")
     log_scale(ax.xaxis)
     log_scale(ax.yaxis)
     title = f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}"

@@ -38,7 +38,7 @@ class Plan:
     guarantee: Guarantee
     sensitivity: float
     scale: float
-    expected_error: float  # root mean square distance to the true value
+    expected_error: float  # of noise alone: root mean square distance to the value before noise
     rounds: int = 0  # of adaptation to the records
     note: str = ""
 
@@ -81,7 +81,11 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A private value and everything that may be known about how it was made; holds nothing private."""
+    """A private value and everything that may be known about how it was made; holds nothing private.
+
+    `expected_error` is that of the noise alone: the predicted root mean square distance between `value` and the mean
+    of the records as moved into the ball. A ball that misses the data, and sampling, are not counted.
+    """
 
     value: Array
     statistic: str

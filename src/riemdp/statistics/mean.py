@@ -23,10 +23,15 @@ from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.gradient import GradientField
 from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
 from riemdp.statistics.plans import Request
+from riemdp.statistics.worth import Doubt, doubts_about_mean, warn_of
 from riemdp.version import __version__
 
 MOST_RECORDS = 2**53  # which floats count exactly
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
+WITHIN_CLASSES = (
+    "a record is replaced within its class, and a person contributes to one class only: labels and class sizes are"
+    " public, and one class mean changes (parallel composition)"
+)
 
 
 class Statistic(Protocol):
@@ -50,6 +55,7 @@ INPUTS: dict[str, dict[str, Statistic]] = {
     "landmarks": {"frechet-mean": AlignedLandmarks()},
 }
 STATISTICS = tuple(INPUTS["coordinates"])
+CLASS_MEANS = "tangent-means-of-classes"  # those of a PrivateMDM with private labels: a point of a product
 
 
 def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
@@ -158,9 +164,11 @@ def plan(
 ) -> list[Plan]:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
-    Needs no data: the predicted error supposes that the true mean is the footpoint. With `adapt`, also the best one
-    with adaptation (its `rounds` > 0), supposing that nearly all records are within `spread` of their mean; a `note`
-    says what that costs, or that adaptation cannot help.
+    Needs no data: the predicted error is how far noise moves the mean of the records as moved into the ball (root mean
+    square distance), if that mean is the footpoint; it says nothing about records outside the ball, nor about how
+    well the records stand for others. With `adapt`, also the best one with adaptation (its `rounds` > 0), supposing
+    that nearly all records are within `spread` of their mean; a `note` says what that costs, or that adaptation
+    cannot help.
     """
     query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
     if adapt is False:
@@ -207,6 +215,15 @@ def rehearse(
     return () if mechanism == "auto" else by_name(mechanism).assumptions
 
 
+def doubts(
+    ball: Ball, n: int, guarantee: Guarantee, *, adapt: bool | Adaptation = False, **asked: Any
+) -> list[Doubt]:
+    """What public numbers say against a private mean of n records that `rehearse` does not refuse."""
+    query = Query(n, **asked)
+    adaptive = adaptive_for(query, ball, guarantee, adapt)
+    return doubts_about_mean(query, ball, guarantee, adapt=bool(adapt), adaptive=adaptive)
+
+
 def private_mean(
     X: Any,
     ball: Ball,
@@ -228,7 +245,9 @@ def private_mean(
     classical Gaussian; `footpoint` (public) is where wrapped mechanisms add their noise, by default the
     ball's centre; `statistic="tangent-mean"` releases the mean of the logs at the centre instead.
     `adapt=True` spends part of the guarantee on a private ball within the given one, as small as the records
-    allow (see `Adaptation`); where that cannot pay off, which public numbers decide, it does nothing.
+    allow (see `Adaptation`); where that cannot pay off, which public numbers decide, it does nothing, with a
+    NoAdaptation warning. A UselessRelease warning, before anything is spent, says that the predicted error is more
+    than half of the ball's radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies.
     """
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
@@ -236,6 +255,7 @@ def private_mean(
     records = Bounded(X, ball)
     query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
     adaptive = adaptive_for(query, ball, guarantee, adapt)
+    warn_of(doubts_about_mean(query, ball, guarantee, adapt=bool(adapt), adaptive=adaptive))
     if adaptive is not None:
         return adapted_mean(records, adaptive, ledger, note)
     best = query.plan(ball, guarantee)

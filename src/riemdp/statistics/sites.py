@@ -36,6 +36,7 @@ from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release, release
 from riemdp.statistics.mean import MOST_RECORDS, ROUNDING, Query, require_known
+from riemdp.statistics.worth import doubts_about_mean, warn_of
 from riemdp.version import __version__
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
@@ -293,6 +294,7 @@ def private_mean_of_sums(
     best = query.plan(ball, guarantee)
     if by_name(best.mechanism).input not in ("coordinates", "point"):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
+    warn_of(doubts_about_mean(query, ball, guarantee, adapt=False, adaptive=None))
     return release(
         lambda: pooled_value(sums),
         lambda value: query.draw(best, value, ball),

@@ -1,0 +1,195 @@
+"""Whether a release is worth its budget: what public numbers say against it, before anything is spent.
+
+A release whose noise is predicted to exceed the ball is worth no more than the ball's public centre; a promise that
+follows from epsilon = 20, or whose delta exceeds 1/n, is worth no more than none.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import ApproxDP, Guarantee, PureDP
+
+if TYPE_CHECKING:
+    from riemdp.statistics.adaptive import Adaptive
+    from riemdp.statistics.mean import Query
+
+USELESS, DOUBTFUL = 1.0, 0.5  # predicted errors, in radii of the ball
+WEAKEST = PureDP(20.0)
+MOST_DOUBLINGS = 60
+PACKAGE = str(Path(__file__).parents[1])
+Predict = Callable[[int, Guarantee], float]  # (number of records, guarantee) -> predicted error
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What speaks against a release, from public numbers."""
+
+    text: str
+    advice: str
+    is_grave: bool = True  # the command line refuses
+    kind: type[UserWarning] = UselessRelease
+    remedy: Callable[[], str] | None = None  # the advice in numbers, which takes a while
+
+    @property
+    def in_numbers(self) -> str:
+        """All that can be said."""
+        return f"{self.text} {self.remedy() if self.remedy else self.advice}"
+
+
+def doubts_about(
+    predict: Predict, n: int, guarantee: Guarantee, radius: float, error: float | None = None
+) -> list[Doubt]:
+    """All of them; `error`: that of the very release, if it is not what `predict` says."""
+    found = predict(n, guarantee) if error is None else error
+    return [*_about_promise(guarantee, n), *_about_noise(found, predict, n, guarantee, radius)]
+
+
+def doubts_about_mean(
+    query: Query, ball: Ball, guarantee: Guarantee, *, adapt: bool, adaptive: Adaptive | None
+) -> list[Doubt]:
+    """Those about a private mean, which adapts to the records or not, as asked or not."""
+
+    def predict(n: int, promise: Guarantee) -> float:
+        return replace(query, n=n).plan(ball, promise).expected_error
+
+    error = None if adaptive is None else _error_without_luck(adaptive)
+    return [
+        *doubts_about(predict, query.n, guarantee, ball.radius, error),
+        *([NOTHING_ADAPTED] if adapt and adaptive is None else []),
+    ]
+
+
+NOTHING_ADAPTED = Doubt(
+    "adapt does nothing: there are too few records for this guarantee, so the given ball is used as it is.",
+    "Leave it out, or have more records.",
+    is_grave=False,
+    kind=NoAdaptation,
+)
+
+
+def _error_without_luck(adaptive: Adaptive) -> float:
+    """Of an adaptive release that finds no smaller ball."""
+    if adaptive.shares.radius is None:
+        return adaptive.mean.plan(adaptive.ball, adaptive.shares.mean).expected_error
+    plan = adaptive.mean_plan(adaptive.rungs(0)[0])
+    assert plan is not None  # rungs have one
+    return plan.expected_error
+
+
+# --- the promise -------------------------------------------------------------------------------------------
+
+
+def _about_promise(guarantee: Guarantee, n: int) -> Iterator[Doubt]:
+    if is_weak(guarantee):
+        name = strength_name(guarantee)
+        text = f"{name} = {guarantee.parameters[name]:g} promises hardly anything: it follows from epsilon = 20."
+        yield Doubt(text, "Around 1 is usual.")
+    if isinstance(guarantee, ApproxDP) and guarantee.delta * n > 1:
+        text = f"delta = {guarantee.delta:g} is above 1/n = {1 / n:.3g}: publishing a random record keeps that promise."
+        yield Doubt(text, "Pass a far smaller delta.")
+
+
+def is_weak(guarantee: Guarantee) -> bool:
+    """Whether it follows from epsilon = 20, and is not even that."""
+    return WEAKEST.implies(guarantee) and not guarantee.implies(WEAKEST)
+
+
+def strength_name(guarantee: Guarantee) -> str:
+    """The parameter that says how strong it is: epsilon, mu or rho."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+    return next(name for name in guarantee.parameters if name not in ("alpha", "delta"))
+
+
+# --- the noise -----------------------------------------------------------------------------------------------
+
+
+def _about_noise(error: float, predict: Predict, n: int, guarantee: Guarantee, radius: float) -> Iterator[Doubt]:
+    if error <= DOUBTFUL * radius:
+        return
+    is_grave = error > USELESS * radius
+    size = "more than" if is_grave else "more than half of"
+    verdict = "the public centre is as good an answer" if is_grave else "what comes out is mostly noise"
+    noise = f"noise moves the mean by about {error:.3g}, {size} the ball's radius of {radius:.3g}"
+    text = f"with n = {n:,}, {noise}: {verdict}."
+    remedy = partial(what_would_do, predict, n, guarantee, radius)
+    yield Doubt(text, "Have more records or spend more; plan() says how much.", is_grave, remedy=remedy)
+
+
+def what_would_do(predict: Predict, n: int, guarantee: Guarantee, radius: float) -> str:
+    """The n, and the budget, that bring the predicted error to DOUBTFUL radii."""
+
+    def is_enough(records: float, promise: Guarantee) -> bool:
+        try:
+            return predict(math.ceil(records), promise) <= DOUBTFUL * radius
+        except MechanismError:
+            return False
+
+    name, goal = strength_name(guarantee), f"bring that to {DOUBTFUL:g} of the radius"
+    records = _least(lambda m: is_enough(m, guarantee), n)
+    strength = _least(lambda s: is_enough(n, _with(guarantee, s)), guarantee.parameters[name])
+    ways = [f"n = {math.ceil(records):,}"] if records else []
+    ways += [f"{name} = {strength:g}"] if strength and not is_weak(_with(guarantee, strength)) else []
+    return f"{' or '.join(ways)} would {goal}." if ways else "A smaller ball may do, or fewer dimensions."
+
+
+def _with(guarantee: Guarantee, strength: float) -> Guarantee:
+    return replace(guarantee, **{strength_name(guarantee): strength})  # type: ignore[arg-type]
+
+
+def _least(is_enough: Callable[[float], bool], start: float) -> float | None:
+    """The least number from `start` on that is enough, rounded up to two digits; None if even a huge one is not."""
+    high = next((start * 2.0**i for i in range(MOST_DOUBLINGS) if is_enough(start * 2.0**i)), None)
+    if high is None:
+        return None
+    low = max(start, high / 2)
+    while high > 1.005 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return _rounded_up(high)
+
+
+def _rounded_up(value: float) -> float:
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / step * (1 - 1e-12)) * step:.2g}")
+
+
+# --- saying so -----------------------------------------------------------------------------------------------
+
+_settled: ContextVar[bool] = ContextVar("settled", default=False)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """Within, nothing warns: the doubts were raised before, for all that follows."""
+    token = _settled.set(True)
+    try:
+        yield
+    finally:
+        _settled.reset(token)
+
+
+def warn_of(doubts: Iterable[Doubt]) -> None:
+    """Warnings that point to the line outside of this package; to be called before anything is spent."""
+    for doubt in () if _settled.get() else doubts:
+        warnings.warn(f"{doubt.text} {doubt.advice}", doubt.kind, stacklevel=_first_line_outside())
+
+
+def _first_line_outside() -> int:
+    """The `stacklevel`, for the function that asks, of the first caller that is not in this package."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level + 1
