@@ -20,6 +20,7 @@ from riemdp.cli import app
 from riemdp.kernels.spectral import SMALL_WORK, kernels_for
 from riemdp.privacy.bounded import BITS, Bounded
 from riemdp.privacy.calibration import gaussian_scale
+from riemdp.statistics.adaptive import USUAL_SHARES
 from riemdp.statistics.mean import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -270,3 +271,29 @@ def test_nobody_is_told_that_a_budget_survives_copies(page):
     text = " ".join(page.read_text().split())
     assert not re.search(r"surviv\w+ [^.]*cop(y|ies)", text)
     assert "can't be overspent" not in text
+
+
+def test_adaptation_spends_no_more_than_is_said():
+    assert "at most a quarter (of epsilon, of rho, of mu²)" in text_of("docs/choosing.md")
+    assert max(2 * rounds * share for rounds, share in USUAL_SHARES.items()) <= 1 / 4
+
+
+def test_the_table_of_balls_of_directions_is_what_plan_says():
+    rows = re.findall(r"^\| ([\d.]+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", text_of("docs/guides/directions.md"), re.MULTILINE)
+    assert len(rows) == 5
+    for radius, degrees, *numbers in rows:
+        ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], float(radius))
+        (row,) = (row for row in rd.plan(ball, 500, rd.PureDP(1.0)) if row.mechanism == "wrapped-laplace")
+        assert int(degrees) == round(math.degrees(ball.radius))
+        assert numbers == [rounded(500 * row.sensitivity, numbers[0]), rounded(row.expected_error, numbers[1])]
+
+
+def rounded(number, like):
+    """To as many decimals as another."""
+    return f"{number:.{len(like.partition('.')[2])}f}"
+
+
+def test_so_many_lost_workers_make_dask_give_up():
+    pytest.importorskip("distributed")
+    retries = pytest.importorskip("dask").config.get("distributed.scheduler.allowed-failures")
+    assert {4: "four"}[retries + 1] == re.search(r"If a chunk kills (\w+) workers in a row", text_of("docs/guides/cluster.md"))[1]
