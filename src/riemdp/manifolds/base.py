@@ -53,7 +53,9 @@ class LocalModel:
     @property
     def slope(self) -> float:
         """‖grad F(x)‖."""
-        return float(norm(self.descent))
+        square = float(np.vdot(self.descent, self.descent))
+        # Slower, but no square under- or overflows.
+        return math.sqrt(square) if 1e-250 < square < 1e250 else float(norm(self.descent))
 
 
 @dataclass(frozen=True)
