@@ -172,7 +172,7 @@ class Mixture:
         return decimal(renyi_delta(self.rho + more_rho, self.renyi, self.order, epsilon))
 
     def _exact_delta(self) -> Fraction | None:
-        """delta where nothing fails, of one entry, of GDP entries, or of epsilons whose sum is at most epsilon."""
+        """delta where nothing fails: of one entry, of GDP entries, of epsilons that add up to no more than epsilon."""
         epsilon = decimal(self.like.epsilon)
         if self.square == 0 and self.epsilons <= epsilon:
             return Fraction(0)
