@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import pickle
 import shlex
 import signal
 import subprocess
@@ -475,6 +476,11 @@ EVIL = "\x1b]0;owned\x07\x1b[31m[red]\u202ex\x9b2J"  # titles, colours, markup, 
 
 def prints(text):
     return all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_an_error_is_one_line_that_prints_in_python_too():
+    error = pickle.loads(pickle.dumps(rd.InputError(f"'{EVIL}  é' holds\n  nothing.")))
+    assert str(error) == r"'\x1b]0;owned\x07\x1b[31m[red]\u202ex\x9b2J  é' holds nothing."
 
 
 def test_names_cannot_command_the_terminal(here):

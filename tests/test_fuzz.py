@@ -89,10 +89,17 @@ CRIMES = {
     "unpickling": lambda case, folder: pickle.loads(BAIT),
     "a program": lambda case, folder: os.system("true"),
     "a file elsewhere": lambda case, folder: Path("/etc/hostname").open().close(),
-    "a message of two lines": lambda case, folder: (_ for _ in ()).throw(rd.InputError("one\ntwo")),
+    "a message of two lines": lambda case, folder: (_ for _ in ()).throw(TwoLines()),
     "no message": lambda case, folder: (_ for _ in ()).throw(rd.InputError("")),
     "a swallowed crime": lambda case, folder: swallow(lambda: pickle.loads(BAIT)),
 }
+
+
+class TwoLines(rd.InputError):
+    """What the errors themselves prevent."""
+
+    def __str__(self):
+        return "one\ntwo"
 
 
 def swallow(action):

@@ -166,6 +166,8 @@ WRONG = {
     "plan: no radius": ("plan --space sphere --size 2 --records 10 --epsilon 1", "--radius"),
     "plan: picture in no folder": (f"{PLAN} --epsilon 1 --plot none/x.png", "--plot none/x.png"),
     "plan: picture exists": (f"{PLAN} --epsilon 1 --plot old.png", "exists already"),
+    "demo: no folder": ("demo X.npy", "X.npy cannot be a folder"),
+    "demo: below a file": ("demo X.npy/demo", "cannot be a folder"),
     "demo: report exists": ("demo mine", "mine/report.html exists already"),
     "descriptors: output exists": ("descriptors images.npy --out words.npy", "exists already"),
     "check: missing centre": ("check X.npy --space spd-affine --radius 1", "--center is missing"),

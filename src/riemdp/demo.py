@@ -183,7 +183,10 @@ def main(out_dir: str | Path = "demo", *, force: bool = False) -> Path:
     report, picture, book = (folder / name for name in ("report.html", "means.png", "ledger.db"))
     if not force:
         _require_free((report, picture), book)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be a folder ({error.strerror}): pass another.") from None
     digits, ball = load_digits(), public_ball()
     console.print(f"{len(digits.labels):,} images of handwritten digits, described by 9 x 9 covariance matrices.")
     console.print(plans(ball, int(digits.counts.min())))

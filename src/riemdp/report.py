@@ -54,9 +54,7 @@ FEW_ROWS, MOST_ROWS, MOST_COLUMNS = 12, 200, 12  # of a value that is shown as a
 MOST_ENTRIES = 50  # of a ledger, the latest
 
 
-def write_report(
-    release: Release, path: str | Path, *, ledger: Ledger | None = None, force: bool = False
-) -> None:
+def write_report(release: Release, path: str | Path, *, ledger: Ledger | None = None, force: bool = False) -> None:
     """Write the page about a release, whole or not at all; over an existing file only with `force`."""
     write_whole(path, report_html(release, ledger=ledger).encode(), force=force)
 
