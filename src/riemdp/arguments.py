@@ -80,11 +80,6 @@ def finite_array(value: Any, name: str) -> Array:
     return array
 
 
-def printable(text: str) -> str:
-    """The text with an escape for whatever a terminal would obey or not show: names in files are not ours."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
-
-
 def check_batches(**leading: tuple[int, ...]) -> None:
     """Leading shapes must broadcast."""
     try:

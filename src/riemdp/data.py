@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.arguments import printable
 from riemdp.cells import number
 from riemdp.errors import InputError
 from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
@@ -259,8 +258,8 @@ def _npz(path: Path, key: str = "") -> Any:
         names = archive.files
         chosen = names[0] if len(names) == 1 and not key else key
         if chosen not in names:
-            found = printable(", ".join(names)) or "no array"
-            raise InputError(f"{str(path)!r} holds {found}: name one, as {printable(path.name)}:NAME.")
+            found = ", ".join(names) or "no array"
+            raise InputError(f"{str(path)!r} holds {found}: name one, as {path.name}:NAME.")
         _require_plausible(path, _claimed(archive.zip, chosen))
         return archive[chosen]
 

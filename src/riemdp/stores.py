@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.arguments import printable
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 
@@ -167,8 +166,8 @@ def _require_numbers(path: Path, kinds: dict[str, Any]) -> None:
     for name, kind in kinds.items():
         cell = kind.value_type if _is_list(kind) else kind
         if not (types.is_integer(cell) or types.is_floating(cell) or types.is_boolean(cell)):
-            what = printable(f"column {name} of type {kind}")
-            raise InputError(f"{str(path)!r} has a {what}: pick columns of numbers with --columns.")
+            what = f"a column {name} of type {kind}"
+            raise InputError(f"{str(path)!r} has {what}: pick columns of numbers with --columns.")
 
 
 def _width(file: Any, name: str, kind: Any) -> int:

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from riemdp.arguments import printable
 from riemdp.errors import InputError
 
 METADATA = (".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json")
@@ -54,8 +53,7 @@ def _packing(path: Path, metadata: dict[str, Any]) -> tuple[Callable[[BinaryIO, 
             shard, codecs = Shard(metadata, options), [*codecs, *_named(options["codecs"])]
     names = [name for name, _ in codecs if name not in HARMLESS and name != "sharding_indexed"]
     if len(names) > 1 or any(name not in PACKERS for name in names) or (shard and len(_codecs(metadata)) > 1):
-        text = printable(", ".join(names))
-        raise InputError(f"{str(path)!r} is packed by {text}: save it with one of {', '.join(PACKERS)}, or none.")
+        raise InputError(f"{str(path)!r} is packed by {', '.join(names)}: save it with one of {', '.join(PACKERS)}, or none.")
     return PACKERS[names[0]] if names else _as_it_is, shard
 
 
