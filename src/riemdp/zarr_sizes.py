@@ -53,7 +53,8 @@ def _packing(path: Path, metadata: dict[str, Any]) -> tuple[Callable[[BinaryIO, 
             shard, codecs = Shard(metadata, options), [*codecs, *_named(options["codecs"])]
     names = [name for name, _ in codecs if name not in HARMLESS and name != "sharding_indexed"]
     if len(names) > 1 or any(name not in PACKERS for name in names) or (shard and len(_codecs(metadata)) > 1):
-        raise InputError(f"{str(path)!r} is packed by {', '.join(names)}: save it with one of {', '.join(PACKERS)}, or none.")
+        allowed = f"save it with one of {', '.join(PACKERS)}, or none"
+        raise InputError(f"{str(path)!r} is packed by {', '.join(names)}: {allowed}.")
     return PACKERS[names[0]] if names else _as_it_is, shard
 
 

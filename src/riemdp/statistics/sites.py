@@ -114,7 +114,7 @@ class SiteSum:
             raise _not_a_sum()
         return made
 
-    def save(self, path: str | Path, *, key: bytes | None = None) -> None:
+    def save(self, path: str | Path, *, key: bytes | None = None, force: bool = False) -> None:
         """Write JSON, whole or not at all, for this user's eyes only. Keep the file as secret as the records.
 
         Parameters
@@ -124,8 +124,10 @@ class SiteSum:
         key
             The study's key, at least 16 secret bytes that all sites share. The file is then authenticated (HMAC with
             SHA-256): whoever has the key sees whether it was altered. It is not encrypted.
+        force
+            Whether to replace a file that is there already; otherwise that is refused.
         """
-        write_whole(path, json.dumps(self.to_dict(key=key), indent=1).encode(), readers=0o600)
+        write_whole(path, json.dumps(self.to_dict(key=key), indent=1).encode(), readers=0o600, force=force)
 
     @classmethod
     def load(cls, path: str | Path, *, key: bytes | None = None) -> SiteSum:
