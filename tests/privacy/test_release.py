@@ -460,3 +460,31 @@ def test_every_draw_of_a_release_is_made_under_the_reservation(adapt, ledger, mo
     made = rd.private_mean(space.random_point(500, 0), ball, rd.GDP(3.0), adapt=adapt, ledger=ledger)
     assert seen == [["reserved"]] * max(1, len(made.stages))
     assert [entry.status for entry in ledger.history()] == ["released"]
+# --- notes ---------------------------------------------------------------------------------------------------------
+
+
+def _noted(ledger, note):
+    """Every entry point that charges a ledger, with its note."""
+    X, labels = np.random.default_rng(0).normal(size=(40, 2)) / 10, np.arange(40) % 2
+    ball = rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0)
+    asked = {"guarantee": rd.GDP(0.1), "ledger": ledger, "note": note}
+    rd.private_mean(X, ball, **asked)
+    rd.private_mean(X, ball, **asked, adapt=rd.Adaptation(rounds=1))
+    rd.private_mean_of_sums([rd.site_sum(X, ball)], **asked)
+    rd.PrivateFrechetMean(ball=ball, **asked).fit(X)
+    rd.PrivateMDM(ball=ball, **asked).fit(X, labels)
+    rd.PrivateMDM(ball=ball, **asked, private_labels=True, classes=[0, 1]).fit(X, labels)
+
+
+def test_a_note_names_the_data_in_the_ledger(tmp_path):
+    ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
+    _noted(ledger, "cohort B")
+    assert [entry.description.endswith(": cohort B") for entry in ledger.history()] == [True] * 6
+
+
+@pytest.mark.parametrize("note", [3, None, "two\nlines", "a\x1b[2J"])
+def test_a_note_that_is_no_line_of_text_costs_nothing(tmp_path, note):
+    ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
+    with pytest.raises(rd.InputError, match=r"note|description"):
+        _noted(ledger, note)
+    assert ledger.spent is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -83,6 +84,8 @@ def test_other_guarantees_go_through_gdp(share, mu):
 
 def test_pure_privacy_takes_the_strength_as_it_is():
     assert radius_strength(rd.PureDP(0.25)) == 0.25
+    for epsilon in (0.1, 0.3):  # the float 0.1 is above its decimal, 0.3 below
+        assert Fraction(radius_strength(rd.PureDP(epsilon))) <= Fraction(repr(epsilon)) < Fraction(epsilon) + Fraction(1, 10**16)
 
 
 @pytest.mark.parametrize("mu", [1e6, 1e10, 1e300])
