@@ -298,21 +298,29 @@ def release_one(asked: Setting, X: Array) -> rd.Release:
     return made
 
 
+@contextmanager
+def warnings_as_errors() -> Iterator[None]:
+    """All of them, but for those that public numbers alone decide: most settings here are worthless."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", rd.UselessRelease)
+        warnings.simplefilter("ignore", rd.NoAdaptation)
+        yield
+
+
 def torture(asked: Setting, sets: int, tally: Tally) -> None:
     """So many data sets of one setting."""
     tally.settings += 1
     place = "rehearse"
     try:
-        with _within(SECONDS), warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with _within(SECONDS), warnings_as_errors():
             if not is_accepted(asked):
                 tally.refused += 1
                 return
         for number in range(sets if asked.n < LARGEST else min(sets, len(DATA))):
             place, X = data_set(asked, number)
             started = time.monotonic()
-            with _within(SECONDS), warnings.catch_warnings():
-                warnings.simplefilter("error")
+            with _within(SECONDS), warnings_as_errors():
                 made = release_one(asked, X)
             kind = f"{type(asked.ball.space).__name__}, {made.mechanism}{', adaptive' if made.stages else ''}"
             tally.releases[kind] += 1

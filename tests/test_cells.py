@@ -21,7 +21,7 @@ import riemdp as rd
 from riemdp.cells import NO_CLASS, complex_number, number, numbers, places
 from riemdp.cli import app
 from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
-from riemdp.statistics.sites import site_sum
+from riemdp.statistics import sites
 
 pd = pytest.importorskip("pandas")
 
@@ -50,6 +50,10 @@ CELLS = {
 RECORDS = {name: odd for name, odd in CELLS.items() if name not in ("list", "array")} | {"one number": [1.0], "too many": [1.0, 2.0, 3.0], "deeper": [[1.0, 2.0], [3.0, 4.0]], "none": [], "long": np.ones(7), "square": np.ones((2, 2))}
 cells = pytest.mark.parametrize("odd", CELLS)
 first_or_last = pytest.mark.parametrize("place", [0, N - 1])
+
+
+def site_sum(X, ball):
+    return sites.site_sum(X, ball, site="north", study="cells")
 
 
 def with_cell(odd, place=0):

@@ -40,8 +40,7 @@ def test_each_kind_of_data_on_each_space(kind):
         for radius in torture._accepted_radii(space, 5, top):
             ball = rd.Ball(space, space.random_point(1, 1)[0], radius)
             asked = torture.Setting(number, ball, 5, rd.GDP(1.0), {})
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
+            with torture.warnings_as_errors():
                 torture.release_one(asked, torture.DATA[kind](ball, 5, np.random.default_rng(number)))
 
 

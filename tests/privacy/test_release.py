@@ -470,7 +470,7 @@ def _noted(ledger, note):
     asked = {"guarantee": rd.GDP(0.1), "ledger": ledger, "note": note}
     rd.private_mean(X, ball, **asked)
     rd.private_mean(X, ball, **asked, adapt=rd.Adaptation(rounds=1))
-    rd.private_mean_of_sums([rd.site_sum(X, ball)], **asked)
+    rd.private_mean_of_sums([rd.site_sum(X, ball, site="A", study="S")], **asked)
     rd.PrivateFrechetMean(ball=ball, **asked).fit(X)
     rd.PrivateMDM(ball=ball, **asked).fit(X, labels)
     rd.PrivateMDM(ball=ball, **asked, private_labels=True, classes=[0, 1]).fit(X, labels)

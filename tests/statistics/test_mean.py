@@ -553,7 +553,7 @@ WRONG = [
     ({"X": np.ones((0, 3))}, rd.InputError, "X"),
     ({"X": 1j * ONES}, rd.InputError, "X"),
     ({"X": "records"}, rd.InputError, "X"),
-    ({"X": [[1, 2, 3], [1]]}, rd.InputError, "X"),
+    ({"X": [[1, 2], [3, 4]]}, rd.InputError, "X"),
     ({"ball": 0.5}, rd.InputError, "ball"),
     ({"ball": None}, rd.InputError, "ball"),
     ({"guarantee": 1.0}, rd.InputError, "guarantee"),

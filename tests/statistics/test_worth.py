@@ -102,7 +102,7 @@ def makers(ledger):
     secret = {"private_labels": True, "classes": [0, 1]}
     return {
         "private_mean": lambda: rd.private_mean(records(), BALL, rd.PureDP(0.1), ledger=ledger),
-        "sums": lambda: rd.private_mean_of_sums([rd.site_sum(records(), BALL)], rd.PureDP(0.1), ledger=ledger),
+        "sums": lambda: rd.private_mean_of_sums([rd.site_sum(records(), BALL, site="A", study="S")], rd.PureDP(0.1), ledger=ledger),
         "PrivateFrechetMean": lambda: rd.PrivateFrechetMean(**ask).fit(records()),
         "PrivateTangentSpace": lambda: rd.PrivateTangentSpace(**ask).fit(records()),
         "PrivateMDM": lambda: rd.PrivateMDM(**ask).fit(records(), two_labels()),
