@@ -83,7 +83,7 @@ class SiteSum:
         Parameters
         ----------
         key
-            The study's key: with it, the data have a code that shows whether they were altered.
+            The study's key: with it, the data carry a code that shows whether they were altered.
         """
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
