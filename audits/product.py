@@ -119,7 +119,7 @@ class Case:
         if not self.footpoint:
             return None
         half = self.ball.radius / 2 * np.eye(self.ball.space.dim)[:1]
-        return self.ball.space._write(self.ball.space._exp(half, self.ball._inner_center), self.ball.center)[0]
+        return self.ball.space.write(self.ball.space.exp_coords(half, self.ball.inner_center), self.ball.center)[0]
 
     @property
     def exists(self) -> bool:
@@ -200,7 +200,7 @@ def _to_rim(coords: Array, ball: rd.Ball) -> Array:
 
 def _as_pair(coords: Array, ball: rd.Ball) -> Pair:
     """All but the last record, with the last one in the place of the last but one."""
-    points = ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center)
+    points = ball.space.write(ball.space.exp_coords(coords, ball.inner_center), ball.center)
     return points[:-1], np.concatenate([points[:-2], points[-1:]])
 
 
@@ -241,7 +241,7 @@ def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any]
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
             known[key] = value(X)
-        return np.asarray(ball.space._write(query.draw(plan, known[key], ball, size).points, ball.center))
+        return np.asarray(ball.space.write(query.draw(plan, known[key], ball, size).points, ball.center))
 
     return points
 

@@ -80,7 +80,7 @@ def _gathered(case: Case, share: float) -> Array:
     """All records at one point, that share of the radius from the centre."""
     ball = case.ball
     coords = np.tile(share * ball.radius * np.eye(ball.space.dim)[0], (case.n, 1))
-    return np.asarray(ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center))
+    return np.asarray(ball.space.write(ball.space.exp_coords(coords, ball.inner_center), ball.center))
 
 
 def _one_draw(case: Case) -> Callable[[Array], None]:
@@ -164,7 +164,7 @@ def _anywhere(case: Case) -> Array:
     ball, rng = case.ball, np.random.default_rng(0)
     coords = rng.standard_normal((case.n, ball.space.dim))
     coords *= ball.radius * rng.random((case.n, 1)) / np.linalg.norm(coords, axis=1, keepdims=True)
-    return np.asarray(ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center))
+    return np.asarray(ball.space.write(ball.space.exp_coords(coords, ball.inner_center), ball.center))
 
 
 def table(rows: list[Row]) -> str:

@@ -151,7 +151,7 @@ def _options(ball: rd.Ball, rng: np.random.Generator) -> dict[str, Any]:
     elif rng.random() < 0.15:
         coords = ball.radius * rng.random() * _directions(1, ball.space.dim, rng)
         with np.errstate(all="ignore"):
-            options["footpoint"] = ball.space._write(ball.space._exp(coords, ball._inner_center)[0], ball.center)
+            options["footpoint"] = ball.space.write(ball.space.exp_coords(coords, ball.inner_center)[0], ball.center)
     return options
 
 
@@ -166,7 +166,7 @@ def _directions(n: int, dim: int, rng: np.random.Generator) -> Array:
 def _points(ball: rd.Ball, coords: Array) -> Array:
     """Records with these coordinates at the centre, whatever float64 makes of them."""
     with np.errstate(all="ignore"):
-        return np.asarray(ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center))
+        return np.asarray(ball.space.write(ball.space.exp_coords(coords, ball.inner_center), ball.center))
 
 
 def _cluster(ball: rd.Ball, n: int, rng: np.random.Generator) -> Array:

@@ -90,12 +90,12 @@ def compare(space: Space, radius: float, law: str, draws: int, runs: int) -> Row
 
 def records(space: Space, n: int, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Records within the radius of the origin, and their mean."""
-    rng, origin = np.random.default_rng(1), space._read(space.origin, "origin")
+    rng, origin = np.random.default_rng(1), space.read(space.origin, "origin")
     v = rng.standard_normal((n, space.dim))
     v *= (radius * rng.random(n) ** (1 / space.dim) / np.linalg.norm(v, axis=1))[:, None]
-    points, mean = space._exp(v, origin), origin
+    points, mean = space.exp_coords(v, origin), origin
     for _ in range(30):
-        mean = space._exp(space._log(points, mean).mean(axis=0), mean)
+        mean = space.exp_coords(space.log_coords(points, mean).mean(axis=0), mean)
     return points, mean
 
 

@@ -221,9 +221,9 @@ def footpoint(console: Console, size: int) -> None:
     table = Table("space", "radius", "plain", "footpoint, 10 %", "adapt", title=title)
     for space, r in ((rd.SPDAffine(3), 5.0), (rd.SPDAffine(5), 5.0), (rd.Hyperbolic(3), 8.0), (rd.Sphere(2), 1.2)):
         ball, rng = rd.Ball(space, space.origin, r), np.random.default_rng(0)
-        place = space._exp(0.8 * r * np.eye(1, space.dim)[0], ball._inner_center)
+        place = space.exp_coords(0.8 * r * np.eye(1, space.dim)[0], ball.inner_center)
         coords = 0.1 * r * filled(2000, space.dim, 1.0, rng)
-        records = space._write(space._exp(coords, np.broadcast_to(place, (2000, *place.shape))), ball.center)
+        records = space.write(space.exp_coords(coords, np.broadcast_to(place, (2000, *place.shape))), ball.center)
         mean = rd.frechet_mean(records, space).point
         errors = [
             rms(rd.simulate(records, ball, rd.GDP(1.0), adapt=way, size=size, seed=0), mean, space)

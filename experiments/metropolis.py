@@ -64,7 +64,7 @@ class Metropolis:
     def _advance_once(self, rng: np.random.Generator) -> float:
         """One step of all chains; the share of them that moved."""
         noise = self.step * rng.standard_normal((len(self.states), self.space.dim))
-        proposals = self.space._exp(noise, self.states)
+        proposals = self.space.exp_coords(noise, self.states)
         heights = self.log_density(proposals)
         moved = np.log(rng.random(len(heights))) < heights - self._heights
         self.states = np.where(moved.reshape(-1, *[1] * (self.states.ndim - 1)), proposals, self.states)
@@ -75,16 +75,16 @@ class Metropolis:
 
 def laplace(space: Space, centre: Array, scale: float) -> LogDensity:
     """Riemannian Laplace: -rho(x, centre)/scale."""
-    return lambda x: -space._dist(centre, x) / scale
+    return lambda x: -space.distance(centre, x) / scale
 
 
 def kng(space: Space, points: Array, scale: float, radius: float) -> LogDensity:
     """K-norm gradient: -‖grad F(x)‖/scale within `radius` of the origin, by logarithms of all records at every x."""
-    origin = space._read(space.origin, "origin")
+    origin = space.read(space.origin, "origin")
 
     def log_density(x: Array) -> Array:
-        gradient = space._log(points[None], x[:, None]).mean(axis=1)
-        inside = space._dist(origin, x) <= radius
+        gradient = space.log_coords(points[None], x[:, None]).mean(axis=1)
+        inside = space.distance(origin, x) <= radius
         return np.where(inside, -np.linalg.norm(gradient, axis=-1) / scale, -np.inf)
 
     return log_density

@@ -44,7 +44,7 @@ class UntilAccepted(Metropolis):
         origin, heights = self.states.copy(), self.log_density(self.states)
         while len(waiting):
             noise = self.step * rng.standard_normal((len(waiting), self.space.dim))
-            proposals = self.space._exp(noise, origin[waiting])
+            proposals = self.space.exp_coords(noise, origin[waiting])
             moved = np.log(rng.random(len(waiting))) < self.log_density(proposals) - heights[waiting]
             self.states[waiting[moved]] = proposals[moved]
             trials, waiting = trials + len(waiting), waiting[~moved]
@@ -64,12 +64,12 @@ def started(space: rd.Space, centre: Array, scale: float, number: int, rule: str
 
 def distances(space: rd.Space, scale: float, number: int, steps: Sequence[int], rule: str) -> Array:
     """Mean distance to the centre and its standard error, after each number of steps."""
-    centre, rng = space._read(space.origin, "origin"), np.random.default_rng(1)
+    centre, rng = space.read(space.origin, "origin"), np.random.default_rng(1)
     chain, taken, found = started(space, centre, scale, number, rule), 0, []
     for goal in steps:
         chain.advance(goal - taken, rng)
         taken = goal
-        found.append(mean_and_error(space._dist(centre, chain.states)))
+        found.append(mean_and_error(space.distance(centre, chain.states)))
     return np.array(found)
 
 

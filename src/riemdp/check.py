@@ -89,7 +89,7 @@ class Looks:
 def _looks(ball: Ball, raw: Array) -> Array:
     coords, usable = logs_at_center(raw, ball)
     distance = np.where(usable, np.linalg.norm(coords, axis=1), np.nan)
-    points = ball.space._read(raw, "X")
+    points = ball.space.read(raw, "X")
     return np.column_stack([distance, _skew(points, ball), _size(points, ball), _mirror_distance(points, ball)])
 
 
@@ -103,7 +103,7 @@ def _skew(points: Array, ball: Ball) -> Array:
 
 
 def _size(points: Array, ball: Ball) -> Array:
-    center = ball._inner_center
+    center = ball.inner_center
     if isinstance(ball.space, SPD):
         return np.asarray(np.trace(points, axis1=1, axis2=2) / np.trace(center))
     if isinstance(ball.space, Euclidean):

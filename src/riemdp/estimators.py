@@ -96,10 +96,10 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
         if not isinstance(self.ball, Ball):
             return numbers(X, None)
-        records, space = self.ball.space._numbers(X), self.ball.space
+        records, space = self.ball.space.numbers(X), self.ball.space
         if not np.iscomplexobj(records):
             return records
-        return space._write(space._read(records, "X"), self.ball.center)
+        return space.write(space.read(records, "X"), self.ball.center)
 
     def _dask_array(self, X: Any) -> Any:
         """As it is: what scikit-learn validates it would load into memory."""
@@ -123,7 +123,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The records as `fit` treats them, in the form of the space's primitives: moved into the ball one by one."""
         check_is_fitted(self)
         coords = Bounded(self._validated(X, reset=False), self.ball_)._coordinates.all()
-        return np.asarray(self.ball_.space._exp(coords, self.ball_._inner_center))
+        return np.asarray(self.ball_.space.exp_coords(coords, self.ball_.inner_center))
 
 
 @contextmanager
@@ -175,7 +175,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Pr
         A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
         """
         points, space = self._points(X), self.ball_.space
-        return np.asarray(space._log(points, space._read(self.mean_, "mean_")))
+        return np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
 
     @property
     def _n_features_out(self) -> int:
@@ -300,7 +300,7 @@ class PrivateMDM(
     def _distances(self, X: Any) -> Array:
         """What `transform` returns, before scikit-learn makes a data frame of it."""
         points, space = self._points(X), self.ball_.space
-        return np.stack([space._dist(mean, points) for mean in space._read(self.means_, "means_")], axis=1)
+        return np.stack([space.distance(mean, points) for mean in space.read(self.means_, "means_")], axis=1)
 
     @property
     def _n_features_out(self) -> int:
@@ -384,7 +384,7 @@ class ClassSums:
         logs = np.column_stack([Bounded(records, self.ball)._coordinates.all(), np.full(self.n, self.weight)])
         flat = Euclidean(logs.shape[1])
         parts = (np.where((labels == label)[:, None], logs, 0.0) for label in classes)
-        return np.stack([flat._mean_closed_form(part).point for part in parts])
+        return np.stack([flat.closed_form_mean(part).point for part in parts])
 
     def draw(self, sums: Array, scale: float) -> Visible:
         """T with independent noise on each T_c, rounded once: all that leaves this class is a function of it."""
@@ -394,7 +394,7 @@ class ClassSums:
     def point(self, noisy: Visible, scale: float) -> Drawn:
         """Post-processing: the class means as one point of the product."""
         means = self.means(noisy)
-        return Drawn(Product(*[self.ball.space] * len(means))._assemble(list(means))[None], grid_step(scale))
+        return Drawn(Product(*[self.ball.space] * len(means)).assemble(list(means))[None], grid_step(scale))
 
     def rare(self, noisy: Visible, scale: float) -> Array:
         """Post-processing: which classes may well have no record, by their noisy shares; never the largest one."""

@@ -61,8 +61,8 @@ def spare_outliers(ball: Ball, n: int, guarantee: Guarantee) -> int:
 
 def _jump(others: Array, ends: Pair, ball: Ball) -> Pair:
     """The other records, given by coordinates at the centre, with one more at either end."""
-    points = (ball.space._exp(np.vstack([others, last]), ball._inner_center) for last in ends)
-    first, second = (ball.space._write(p, ball.center) for p in points)
+    points = (ball.space.exp_coords(np.vstack([others, last]), ball.inner_center) for last in ends)
+    first, second = (ball.space.write(p, ball.center) for p in points)
     return first, second
 
 

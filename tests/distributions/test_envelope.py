@@ -48,7 +48,7 @@ def inside(envelope, share):
 def test_the_envelope_is_above_the_density(law, share):
     """In balls: concave part plus growth never exceeds the line, up to the balls' own width, past which it is equal."""
     envelope = law.envelope
-    t = np.minimum(inside(envelope, share), law.space._longest / (1 + 2.0**-30))
+    t = np.minimum(inside(envelope, share), law.space.longest_vector / (1 + 2.0**-30))
     index = np.flatnonzero((t >= envelope.start) & (t <= envelope.stop))
     with working_precision(400):
         lines, at = envelope.lines(BALLS, to_balls), to_balls(t[index])
@@ -64,13 +64,13 @@ def test_segments_cover_the_interval(law):
     envelope = law.envelope
     assert envelope.start[0] == 0
     np.testing.assert_array_equal(envelope.start[1:], envelope.stop[:-1])
-    assert envelope.stop[-1] == law.space._longest
+    assert envelope.stop[-1] == law.space.longest_vector
     assert (envelope.start < envelope.stop).all()
     assert (envelope.growth[2][np.isinf(envelope.stop)] == 0).all()
-    if math.isfinite(law.space._longest):
+    if math.isfinite(law.space.longest_vector):
         with working_precision(200):
             radii = [arb(f.injectivity_radius) for f in getattr(law.space, "factors", [law.space])]
-            assert arb(law.space._longest) > sum(r * r for r in radii).sqrt() * (1 + arb(2) ** -50)
+            assert arb(law.space.longest_vector) > sum(r * r for r in radii).sqrt() * (1 + arb(2) ** -50)
 
 
 @pytest.mark.parametrize("law", CASES, ids=ids)

@@ -37,13 +37,13 @@ def each(spaces):
 
 
 def origin(space):
-    return space._read(space.origin, "origin")
+    return space.read(space.origin, "origin")
 
 
 def base_at(space, distance, seed=0):
     """A point at this distance of the origin, in the form that primitives take."""
     direction = np.random.default_rng(seed).standard_normal(space.dim)
-    return space._exp(distance * direction / np.linalg.norm(direction), origin(space))
+    return space.exp_coords(distance * direction / np.linalg.norm(direction), origin(space))
 
 
 def near(space):
@@ -70,7 +70,7 @@ def drawn(space, scale, tape):
 def ideal_entries(space, v, base, bits=400):
     """The entries as mpmath numbers."""
     with working_precision(bits):
-        return np.array([mp.mpf(x.mid()) for x in space._ideal_exp(balls(v), base)], dtype=object)
+        return np.array([mp.mpf(x.mid()) for x in space.ideal_exp(balls(v), base)], dtype=object)
 
 
 # --- exp and log density against references -------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_distances_in_float64_agree(space):
     base = near(space)
     for v in vectors(space, 3):
         point = rounded_point(space, base, lambda bits, v=v: balls(v), 2.0**-52)
-        assert abs(float(space._dist(base, point)) - np.linalg.norm(v)) < 1e-14 * (1 + space.dim)
+        assert abs(float(space.distance(base, point)) - np.linalg.norm(v)) < 1e-14 * (1 + space.dim)
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])
@@ -175,7 +175,7 @@ def reference_log_density(space, v):
 def test_log_densities_against_the_table(space):
     for v in vectors(space, 3):
         with working_precision(400):
-            value = space._ideal_log_density(balls(v))
+            value = space.ideal_log_density(balls(v))
             assert abs(mp.mpf(value.mid()) - reference_log_density(space, v)) < mp.mpf(10) ** -40
 
 
@@ -183,13 +183,13 @@ def test_log_densities_against_the_table(space):
 def test_log_densities_agree_with_those_in_float64(space):
     for v in vectors(space, 3):
         with working_precision(256):
-            assert float(space._ideal_log_density(balls(v))) == pytest.approx(float(space._log_density(v)), abs=1e-13)
+            assert float(space.ideal_log_density(balls(v))) == pytest.approx(float(space.log_density(v)), abs=1e-13)
 
 
 @each(SPACES)
 def test_the_density_at_zero_is_one(space):
     with working_precision(256):
-        assert space._ideal_log_density([arb(0)] * space.dim) == 0
+        assert space.ideal_log_density([arb(0)] * space.dim) == 0
 
 
 CUT = [Sphere(2), Sphere(1, curvature=4.0), KendallShapes(5), Product(Euclidean(2), Sphere(2))]
@@ -204,14 +204,14 @@ def test_beyond_the_injectivity_radius_everything_is_rejected(space):
     """A trial is accepted if log u < log J - bound, rejected if log u >= log J - bound, undecided else."""
     reach = arb.pi() * space.injectivity_radius / math.pi
     for t, accepted, rejected in [(reach * 0.9, True, False), (reach * 1.1, False, True), (reach + arb(0, 1e-9), False, False)]:
-        threshold = space._ideal_log_density(on_last_axis(space, t)) - arb(3)
+        threshold = space.ideal_log_density(on_last_axis(space, t)) - arb(3)
         assert ((arb(-1000) < threshold), (arb(-1000) >= threshold)) == (accepted, rejected)
 
 
 def test_wide_balls_leave_the_affine_density_undecided():
     wide = [arb(0, 1e300), arb.nan()]
     for x in wide:
-        value = SPDAffine(2)._ideal_log_density([x, arb(0), x])
+        value = SPDAffine(2).ideal_log_density([x, arb(0), x])
         assert not value < 5
         assert not value >= 5
 
@@ -226,10 +226,10 @@ def test_enclosures_shrink_and_stay_consistent(space):
     widths, entries = [], []
     for bits in (64, 256, 1024):
         with working_precision(2 * bits):
-            found = space._ideal_exp(coords(bits), base)
+            found = space.ideal_exp(coords(bits), base)
             entries.append(found)
             widths.append(max(x.rad() for x in found))
-            density = space._ideal_log_density(coords(bits))
+            density = space.ideal_log_density(coords(bits))
     assert widths[0] < 2.0**-45
     assert widths[1] < widths[0] * arb(2) ** -180
     assert widths[2] < widths[1] * arb(2) ** -700
@@ -276,7 +276,7 @@ def raw(monkeypatch):
 
     def entries(space, *arguments):
         with monkeypatch.context() as patch:
-            patch.setattr(type(space), "_from_ambient", lambda self, ambient: ambient)
+            patch.setattr(type(space), "from_ambient", lambda self, ambient: ambient)
             return rounded_point(space, *arguments).reshape(-1)
 
     return entries
@@ -307,7 +307,7 @@ def test_rounding_moves_by_less_than_a_millionth_of_the_scale(space, scale):
     base, grid = near(space), point_grid(space, scale, 1.0)
     for v in vectors(space, 4):
         rough, fine = (rounded_point(space, base, lambda bits, v=v: balls(v), g) for g in (grid, 2.0**-60))
-        assert space._dist(rough, fine) <= scale * 2.0**-20 + 1e-14 * (1 + space.dim)
+        assert space.distance(rough, fine) <= scale * 2.0**-20 + 1e-14 * (1 + space.dim)
 
 
 @each(SPACES)
@@ -321,17 +321,17 @@ def test_the_grid_is_a_power_of_two_and_not_finer_than_needed(space):
 
 @each(SPACES)
 def test_a_change_of_the_entries_moves_the_point_by_at_most_that(space):
-    """`_ambient_step` bounds it, up to the edge of the region."""
+    """`ambient_step` bounds it, up to the edge of the region."""
     rng, reach = np.random.default_rng(5), 2.0
     for size in (1e-3, 0.3, 40.0):
-        step = space._ambient_step(size, reach)
+        step = space.ambient_step(size, reach)
         for seed in range(5):
             base = base_at(space, min(reach, 0.9 * space.injectivity_radius), seed)
             entries = ideal_entries(space, np.zeros(space.dim), base).astype(float)
             change = rng.standard_normal(entries.shape)
             change *= step / np.linalg.norm(change)
-            before, after = (space._from_ambient(x.reshape(space._ambient_shape)) for x in (entries, entries + _symmetric(space, change)))
-            assert space._dist(before, after) <= size * (1 + 1e-9) + 1e-12
+            before, after = (space.from_ambient(x.reshape(space.ambient_shape)) for x in (entries, entries + _symmetric(space, change)))
+            assert space.distance(before, after) <= size * (1 + 1e-9) + 1e-12
 
 
 def _symmetric(space, change):
@@ -342,7 +342,7 @@ def _symmetric(space, change):
 
 
 def _symmetric_factor(space, change):
-    parts = np.split(change, np.cumsum([math.prod(f._ambient_shape) for f in space.factors])[:-1])
+    parts = np.split(change, np.cumsum([math.prod(f.ambient_shape) for f in space.factors])[:-1])
     return np.concatenate([_symmetric(f, part) for f, part in zip(space.factors, parts, strict=True)])
 
 
@@ -380,7 +380,7 @@ def test_normal_coordinates_give_chi_distances(space):
     scale, size, base = 0.05, 80_000 // space.dim, near(space)
     grid = point_grid(space, scale, 1.0)
     points = np.array([rounded_point(space, base, drawn(space, scale, []), grid) for _ in range(size)])
-    squares = (space._dist(base, points) / scale) ** 2
+    squares = (space.distance(base, points) / scale) ** 2
 
     def total_p(factor):
         below = special.chdtr(size * space.dim, factor**2 * squares.sum())
@@ -402,7 +402,7 @@ def test_extreme_scales_and_bases(space, scale, distance):
     base = base_at(space, distance)
     for grid in (2.0**-990, min(2.0**-20, scale), 1024.0):
         point = rounded_point(space, base, drawn(space, scale, []), grid)
-        assert space.contains(space._write(point, space.origin))
+        assert space.contains(space.write(point, space.origin))
 
 
 NUMBERS = st.one_of(
@@ -416,11 +416,11 @@ NUMBERS = st.one_of(
 @each(SPACES)
 @given(data=st.data())
 def test_any_rounded_numbers_become_a_point(space, data):
-    size = math.prod(space._ambient_shape)
+    size = math.prod(space.ambient_shape)
     numbers = data.draw(st.one_of(st.lists(NUMBERS, min_size=size, max_size=size), NUMBERS.map(lambda x: [x] * size)))
     ambient = _halves_symmetric(space, np.array(numbers))
-    point = space._from_ambient(ambient.reshape(space._ambient_shape))
-    assert space.contains(space._write(point, space.origin))
+    point = space.from_ambient(ambient.reshape(space.ambient_shape))
+    assert space.contains(space.write(point, space.origin))
 
 
 def _halves_symmetric(space, entries):
@@ -428,7 +428,7 @@ def _halves_symmetric(space, entries):
         upper = np.triu(entries.reshape(space.k, space.k))
         return (upper + np.triu(upper, 1).T).reshape(-1)
     if isinstance(space, Product):
-        parts = np.split(entries, np.cumsum([math.prod(f._ambient_shape) for f in space.factors])[:-1])
+        parts = np.split(entries, np.cumsum([math.prod(f.ambient_shape) for f in space.factors])[:-1])
         return np.concatenate([_halves_symmetric(f, part) for f, part in zip(space.factors, parts, strict=True)])
     return entries
 
@@ -437,16 +437,16 @@ def _halves_symmetric(space, entries):
 def test_zero_noise_and_zero_entries(space):
     base = near(space)
     here = rounded_point(space, base, lambda bits: [arb(0)] * space.dim, FINE)
-    assert space._dist(here, base) < 1e-11
-    assert space.contains(space._write(space._from_ambient(np.zeros(space._ambient_shape)), space.origin))
+    assert space.distance(here, base) < 1e-11
+    assert space.contains(space.write(space.from_ambient(np.zeros(space.ambient_shape)), space.origin))
 
 
 def test_a_base_whose_pivot_entry_is_zero():
     """Frames pivot on the largest entry, so that no base divides by zero."""
     for space, base in [(Sphere(2), [1.0, 0.0, 0.0]), (Hyperbolic(2), [1.0, 0.0, 0.0])]:
         point = rounded_point(space, np.array(base), lambda bits: [arb(0.3), arb(0.4)], FINE)
-        assert float(space._dist(np.array(base), point)) == pytest.approx(0.5, abs=1e-12)
+        assert float(space.distance(np.array(base), point)) == pytest.approx(0.5, abs=1e-12)
     square = KendallShapes(4)
-    base = square._project(np.array([1.0, 1.0 / 3, -1.0, -1.0 / 3 + 0j]))
+    base = square.to_points(np.array([1.0, 1.0 / 3, -1.0, -1.0 / 3 + 0j]))
     point = rounded_point(square, base, lambda bits: [arb(0.1)] * 4, FINE)
-    assert float(square._dist(base, point)) == pytest.approx(0.2, abs=1e-12)
+    assert float(square.distance(base, point)) == pytest.approx(0.2, abs=1e-12)

@@ -31,7 +31,7 @@ Z_LEVEL = -stats.norm.ppf(LEVEL / 2)
 
 
 def origin(space):
-    return space._read(space.origin, "origin")
+    return space.read(space.origin, "origin")
 
 
 def spread(space, n, radius, kind, rng):
@@ -44,19 +44,19 @@ def spread(space, n, radius, kind, rng):
     if kind == "side":
         v[:, 0] += 4
     length = radius * (rng.random(n) ** 0.3 if kind in ("anywhere", "side") else np.ones(n))
-    return space._exp(v * (length / np.linalg.norm(v, axis=1))[:, None], origin(space))
+    return space.exp_coords(v * (length / np.linalg.norm(v, axis=1))[:, None], origin(space))
 
 
 def mean_of(space, points):
     x = origin(space)
     for _ in range(100):
-        x = space._exp(space._log(points, x).mean(axis=0), x)
+        x = space.exp_coords(space.log_coords(points, x).mean(axis=0), x)
     return x
 
 
 def gradient_norms(space, points, x):
     """By definition: a loop over the candidates."""
-    return np.array([np.linalg.norm(space._log(points, y).mean(axis=0)) for y in x])
+    return np.array([np.linalg.norm(space.log_coords(points, y).mean(axis=0)) for y in x])
 
 
 def ball_of(space, radius):
@@ -78,9 +78,9 @@ def test_circle_follows_the_truncated_laplace_law(start):
     """On the circle grad F(x) is x minus the mean of the records, in angles."""
     angles, scale, radius = np.array([0.1, 0.5, -0.2, 0.6, 0.45]), 0.3, 0.7
     circle = Sphere(1)
-    points = circle._exp(angles[:, None], origin(circle))
-    law = KNG(circle, points, circle._exp(np.array([start]), origin(circle)), scale, radius)
-    draws = circle._log(law.sample(40_000, np.random.default_rng(1)), origin(circle))[:, 0]
+    points = circle.exp_coords(angles[:, None], origin(circle))
+    law = KNG(circle, points, circle.exp_coords(np.array([start]), origin(circle)), scale, radius)
+    draws = circle.log_coords(law.sample(40_000, np.random.default_rng(1)), origin(circle))[:, 0]
 
     def p_value(scale):
         return stats.kstest(draws, lambda x: truncated_laplace_cdf(x, angles.mean(), scale, radius)).pvalue
@@ -141,7 +141,7 @@ def cells_p_value(counts, probabilities):
 def test_sphere_against_brute_force(kind, n, scale, radius, start):
     sphere, rng = Sphere(2), np.random.default_rng(5)
     points = spread(sphere, n, radius, kind, rng)
-    rim = sphere._exp(np.array([0.0, 1.1 * radius]), origin(sphere))
+    rim = sphere.exp_coords(np.array([0.0, 1.1 * radius]), origin(sphere))
     centre = {"mean": mean_of(sphere, points), "record": points[0], "pole": origin(sphere), "rim": rim}[start]
     counts = sphere_counts(KNG(sphere, points, centre, scale, radius).sample(20_000, rng), radius)
     assert cells_p_value(counts, sphere_cells(points, scale, radius)) > LEVEL
@@ -164,9 +164,9 @@ def test_centre_near_the_rim_in_many_dimensions(distance):
     """One record: the law is exp(-rho(x, x_1)/scale) in the ball, of (t, cosine) in closed form up to quadrature."""
     d, scale, radius = 9, 0.04, 0.4
     sphere, rng = Sphere(d), np.random.default_rng(3)
-    record = sphere._exp(distance * np.eye(d)[0], origin(sphere))
+    record = sphere.exp_coords(distance * np.eye(d)[0], origin(sphere))
     law = KNG(sphere, record[None], record, scale, radius)
-    draws = sphere._dist(record, law.sample(20_000, rng))
+    draws = sphere.distance(record, law.sample(20_000, rng))
 
     def cdf(scale):
         t, z = np.meshgrid(np.linspace(0, 0.8, 801)[1:], (np.arange(1000) + 0.5) / 500 - 1, indexing="ij")
@@ -231,7 +231,7 @@ def spd_functionals(y):
 def test_spd_against_brute_force():
     space, scale, rng = SPDAffine(2), 0.2, np.random.default_rng(4)
     points = spread(space, 4, 0.8, "anywhere", rng)
-    draws = space._log(KNG(space, points, points[1], scale, math.inf).sample(20_000, rng), origin(space))
+    draws = space.log_coords(KNG(space, points, points[1], scale, math.inf).sample(20_000, rng), origin(space))
     values = spd_functionals(np.stack([draws[:, 0], draws[:, 1], draws[:, 2] / math.sqrt(2)], axis=-1))
     gradient, volume, functionals = spd_grid(points, 2.4, 48)
 
@@ -260,8 +260,8 @@ def chain_functionals(space, points):
     """The coordinates at the origin, their squares, and the distances to two points."""
 
     def functionals(x):
-        coords = space._log(x, origin(space))
-        distances = [space._dist(p, x) for p in (points[0], points[1])]
+        coords = space.log_coords(x, origin(space))
+        distances = [space.distance(p, x) for p in (points[0], points[1])]
         return np.concatenate([coords, coords**2, np.stack(distances, axis=-1)], axis=-1)
 
     return functionals
@@ -319,9 +319,9 @@ def laws(space, radius):
     rng = np.random.default_rng(6)
     for i, kind in enumerate(KINDS):
         points = spread(space, 1 + i, radius, kind, rng)
-        beyond = space._exp(1.2 * radius * np.eye(space.dim)[-1], origin(space))
+        beyond = space.exp_coords(1.2 * radius * np.eye(space.dim)[-1], origin(space))
         for centre in (mean_of(space, points), origin(space), points[0], beyond):
-            scale = min(0.05 * (1 + i), 0.3 / (1e-9 + space._growth_rate)) * radius
+            scale = min(0.05 * (1 + i), 0.3 / (1e-9 + space.growth_rate)) * radius
             yield points, KNG(space, points, centre, scale, ball_of(space, radius)), rng
 
 
@@ -331,11 +331,11 @@ def random_candidates(law, rng, size=80):
     stop = min(cells.envelope.stop[-1], 4.0)
     v = rng.standard_normal((size, space.dim))
     inner = v / np.linalg.norm(v, axis=1, keepdims=True) * (min(law._radius, 2.0) * rng.random((size, 1)) ** (1 / space.dim))
-    v[::2] = space._log(space._exp(inner, law._origin), law._centre)[::2]
+    v[::2] = space.log_coords(space.exp_coords(inner, law._origin), law._centre)[::2]
     t = np.where(np.arange(size) % 2, stop * rng.random(size), np.linalg.norm(v, axis=1))
     v *= (t / np.linalg.norm(v, axis=1))[:, None]
-    x = space._exp(v, law._centre)
-    inside = (space._dist(law._origin, x) <= law._radius) & (t > 0) & (t < cells.envelope.stop[-1])
+    x = space.exp_coords(v, law._centre)
+    inside = (space.distance(law._origin, x) <= law._radius) & (t > 0) & (t < cells.envelope.stop[-1])
     cell = np.searchsorted(cells.envelope.stop, t[inside])
     return x[inside], v[inside], t[inside], cell
 
@@ -360,7 +360,7 @@ def test_gradient_and_lines_are_on_the_right_side_of_their_bounds(space, radius)
     for points, law, rng in laws(space, radius):
         x, v, t, cell = random_candidates(law, rng)
         smallest = min(smallest, (gradient_norms(space, points, x) - law._cells.lower_bound(cell, t)).min())
-        excess = law._cells.excess(cell, t, law._scale) - (0 if is_radial(space) else space._log_density(v))
+        excess = law._cells.excess(cell, t, law._scale) - (0 if is_radial(space) else space.log_density(v))
         assert (excess > -1e-9).all()
     assert smallest > -1e-12 * (1 + radius)
     assert smallest < 0.05  # nor far below: one record, seen from itself, has ‖grad F‖ = l(t)
@@ -382,13 +382,13 @@ def test_gradient_norms_are_those_of_the_definition(space, radius):
     rng = np.random.default_rng(7)
     points, x = spread(space, 9, radius, "anywhere", rng), spread(space, 5, radius, "anywhere", rng)
     expected = gradient_norms(space, points, x)
-    np.testing.assert_allclose(space._gradient_norms(points, x), expected, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(space.gradient_norms(points, x), expected, rtol=1e-10, atol=1e-13)
 
 
 def test_gradient_norms_of_many_matrices():
     space, rng = SPDAffine(3), np.random.default_rng(7)
     points, x = spread(space, 10_000, 1.0, "anywhere", rng), spread(space, 3, 1.0, "anywhere", rng)
-    np.testing.assert_allclose(space._gradient_norms(points, x), gradient_norms(space, points, x), rtol=1e-10)
+    np.testing.assert_allclose(space.gradient_norms(points, x), gradient_norms(space, points, x), rtol=1e-10)
 
 
 @pytest.mark.parametrize(("space", "radius"), SPACES, ids=repr)
@@ -398,14 +398,14 @@ def test_hessian_floor_is_below_second_differences(space, radius):
     points = spread(space, 4, radius, "line", rng)
     centre, farthest = mean_of(space, points), 2 * ball_of(space, radius)
     times = np.linspace(0.01, 0.5 * radius, 8)
-    floor = space._hessian_floor(points, centre, times, farthest)
+    floor = space.hessian_floor(points, centre, times, farthest)
     assert (np.diff(floor) <= 1e-12).all()
-    assert (floor >= Space._hessian_floor(space, points, centre, times, farthest) - 1e-12).all()
+    assert (floor >= Space.hessian_floor(space, points, centre, times, farthest) - 1e-12).all()
     directions = rng.standard_normal((50, space.dim))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
 
     def energy(t):
-        return (space._dist(points[:, None], space._exp(t * directions, centre)) ** 2).mean(axis=0) / 2
+        return (space.distance(points[:, None], space.exp_coords(t * directions, centre)) ** 2).mean(axis=0) / 2
 
     for t, bound in zip(times, floor, strict=True):
         hessian = (energy(t + step) - 2 * energy(t) + energy(t - step)) / step**2
@@ -422,7 +422,7 @@ def shapes_law(radius, rank, offset, rng, n=400):
     v[:, :rank] = rng.standard_normal((n, rank))
     v *= ((1 - offset) * radius * rng.random(n) ** 0.3 / np.linalg.norm(v, axis=1))[:, None]
     v[:, 0] += offset * radius
-    points = space._exp(v, origin(space))
+    points = space.exp_coords(v, origin(space))
     scale = 2 * kng_sensitivity(radius, n, 4.0, math.pi / 2)
     return KNG(space, points, mean_of(space, points), scale, radius)
 

@@ -335,6 +335,6 @@ def test_the_circle_ends_at_its_antipode():
 
     from riemdp.distributions.envelope import BALLS
 
-    inside, outside = (Sphere(1)._log_area(arb(t), BALLS)[0] for t in (3, 4))
+    inside, outside = (Sphere(1).log_area(arb(t), BALLS)[0] for t in (3, 4))
     assert abs(float(inside)) < 1e-15
     assert outside < -(10**300)

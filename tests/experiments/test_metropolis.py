@@ -42,7 +42,7 @@ def test_riemannian_laplace_has_the_right_mean_distance(space, scale, log_area, 
     chains = metropolis.chains(space, metropolis.laplace(space, origin, scale), origin, 1000, scale)
     chains.tune(100, rng)
     chains.advance(200, rng)
-    means = chains.record(20, 10, rng, lambda x: space._dist(origin, x)).mean(axis=0)
+    means = chains.record(20, 10, rng, lambda x: space.distance(origin, x)).mean(axis=0)
     error = means.std() / math.sqrt(len(means))
 
     def z(scale):

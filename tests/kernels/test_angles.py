@@ -71,7 +71,7 @@ def test_many_rows_are_looked_at_one_by_one(bad):
     if bad is not None:
         points[4711] *= bad
     with np.errstate(invalid="ignore"):
-        assert (space._settle(points) is points) == (bad is None)
+        assert (space.settle(points) is points) == (bad is None)
 
 
 def test_the_weighted_second_moment_is_the_sum_of_squares():
@@ -90,6 +90,6 @@ def test_the_step_of_a_mean_is_the_same_with_and_without_compiled_code(d):
     steps = []
     for records in (0, MANY):
         with kernels_for(records):
-            steps.append(space._local_model(points, x).step(g))
+            steps.append(space.local_model(points, x).step(g))
     np.testing.assert_allclose(*steps, rtol=1e-12)
     assert np.linalg.norm(steps[0] / g - 1) > 0.01  # far from doing nothing

@@ -42,10 +42,10 @@ def widest(space):
 
 def places(space, spread, rng, distinct):
     """A generic point x, and distinct records in a ball around it: x need not be their mean."""
-    origin = space._read(space.origin, "origin")
-    x = space._exp(direction(space, rng) * 0.4 * widest(space), origin)
+    origin = space.read(space.origin, "origin")
+    x = space.exp_coords(direction(space, rng) * 0.4 * widest(space), origin)
     coords = np.array([direction(space, rng) * spread * rng.uniform(0.5, 1) for _ in range(distinct)])
-    return x, space._exp(coords, x)
+    return x, space.exp_coords(coords, x)
 
 
 def direction(space, rng):
@@ -70,7 +70,7 @@ def test_a_mean_of_logs_is_as_accurate_as_its_model_says(space, spread, n):
         x, points = places(space, spread * widest(space), rng, distinct)
         counts = np.bincount(np.arange(n) % distinct)
         records = points[np.arange(n) % distinct]
-        model = space._local_model(records, x)
+        model = space.local_model(records, x)
         assert gradient_error(space, points, counts, x, model.descent) <= model.rounding
 
 
@@ -79,14 +79,14 @@ def test_a_mean_of_logs_is_as_accurate_as_its_model_says(space, spread, n):
 def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, spread):
     """Around the origin, where releases happen, with three blocks of 2^14 records."""
     radius, rng = spread * widest(space), np.random.default_rng(3)
-    origin = space._read(space.origin, "origin")
-    x = space._exp(direction(space, rng) * radius, origin)
-    points = space._exp(np.array([direction(space, rng) * radius for _ in range(3)]), origin)
+    origin = space.read(space.origin, "origin")
+    x = space.exp_coords(direction(space, rng) * radius, origin)
+    points = space.exp_coords(np.array([direction(space, rng) * radius for _ in range(3)]), origin)
     part = Part.of(points[np.arange(MANY) % 3], space, x)
     model = merged([part] * 3, space.curvature_bounds[1], np.asarray)
     counts = np.bincount(np.arange(MANY) % 3)
     assert gradient_error(space, points, counts, x, model.descent) <= model.rounding
-    assert model.rounding <= space._rounding_limit(radius, MANY)
+    assert model.rounding <= space.rounding_limit(radius, MANY)
 
 
 @pytest.mark.parametrize("space", [space for space in SPACES if space.curvature_bounds[1] > 0], ids=repr)
@@ -94,7 +94,7 @@ def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, sp
 def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
     """(1/n) sum a(rho_i + reach), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
     x, points = places(space, spread * widest(space), np.random.default_rng(5), 4)
-    model, reference = space._local_model(points, x), exact(space)
+    model, reference = space.local_model(points, x), exact(space)
     apart = [distance(space, reference.read(x), reference.read(q)) for q in points]
     assert max(apart) <= model.farthest
     root = mp.sqrt(mp.mpf(space.curvature_bounds[1]))
@@ -108,7 +108,7 @@ def test_records_next_to_the_antipode_have_no_certificate():
     space = rd.Sphere(2)
     x = space.project([0.3, -0.5, 0.8])
     near = space.exp(space.from_coordinates([np.pi - 1e-9, 0.0], x), x)
-    assert space._local_model(np.stack([*[x] * 99, near]), x).convexity == -np.inf
+    assert space.local_model(np.stack([*[x] * 99, near]), x).convexity == -np.inf
 
 
 def test_no_matrix_of_a_ball_has_a_larger_trace():
@@ -123,8 +123,8 @@ def test_tight_clusters_are_measured_in_a_few_units_of_roundoff():
     """The bounds are of use: 2^14 records cost no more than one."""
     for space in (rd.Sphere(2), rd.KendallShapes(3)):
         x, points = places(space, 1e-8, np.random.default_rng(0), 1)
-        assert space._local_model(points[np.zeros(MANY, dtype=int)], x).rounding <= 10 * UNIT_ROUNDOFF
-        assert space._rounding_limit(1e-8, MANY) <= 10 * UNIT_ROUNDOFF
+        assert space.local_model(points[np.zeros(MANY, dtype=int)], x).rounding <= 10 * UNIT_ROUNDOFF
+        assert space.rounding_limit(1e-8, MANY) <= 10 * UNIT_ROUNDOFF
 
 
 @pytest.mark.parametrize("space", [space for space in SPACES if space.dim < 10], ids=repr)
@@ -132,7 +132,7 @@ def test_tight_clusters_are_measured_in_a_few_units_of_roundoff():
 def test_a_public_mean_is_as_near_to_the_exact_one_as_it_says(space, spread):
     """Of 2^14 records, three of them distinct, away from pole and origin."""
     _, points = places(space, spread * widest(space), np.random.default_rng(8), 3)
-    x = space._write(points[np.arange(MANY) % 3], space.origin)
+    x = space.write(points[np.arange(MANY) % 3], space.origin)
     found = rd.frechet_mean(x, space, tol=1e-8)
     counts = np.bincount(np.arange(MANY) % 3).tolist()
     truth = exact_mean(space, x[:3], found.point, counts)
@@ -159,10 +159,10 @@ def test_means_of_products_and_of_logarithms_are_as_near_as_they_say():
 def test_a_short_step_ends_where_the_public_limit_says(space, share):
     """In coordinates: at such lengths they differ from distances by less than a tenth."""
     radius, rng, reference = share * widest(space), np.random.default_rng(4), exact(space)
-    origin = space._read(space.origin, "origin")
+    origin = space.read(space.origin, "origin")
     for size in (1e-12, 1e-6, 1e-2):
-        x = space._exp(direction(space, rng) * radius, origin)
+        x = space.exp_coords(direction(space, rng) * radius, origin)
         step = direction(space, rng) * size * radius
         point = reference.read(x)
-        found = reference.coordinates(reference.log(reference.read(space._exp(step, x)), point), point)
-        assert 1.1 * length(found - lift(step)) <= space._step_limit(radius)
+        found = reference.coordinates(reference.log(reference.read(space.exp_coords(step, x)), point), point)
+        assert 1.1 * length(found - lift(step)) <= space.step_limit(radius)

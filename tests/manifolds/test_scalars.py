@@ -77,7 +77,7 @@ def test_so_have_its_coordinates_at_a_point_of_a_sphere(d):
     assert np.array_equal(_to_pole(v, p), [_to_pole(x, y) for x, y in zip(v, p, strict=True)])
     assert np.array_equal(_from_pole(c, p), [_from_pole(x, y) for x, y in zip(c, p, strict=True)])
     space, step = Sphere(d, curvature=0.7), c * np.logspace(-9, 1, 200)[:, None]
-    assert np.array_equal(space._exp(step, p), [space._exp(x, y) for x, y in zip(step, p, strict=True)])
+    assert np.array_equal(space.exp_coords(step, p), [space.exp_coords(x, y) for x, y in zip(step, p, strict=True)])
 
 
 @pytest.mark.parametrize("odd", [[np.nan, 0, 1], [0, np.nan, 0], [1, 2, np.nan], [np.inf, 1, 0], [-np.inf, np.inf, 0]])

@@ -95,14 +95,14 @@ def test_no_aligned_record_leaves_its_interval_and_some_reach_its_ends():
     rng, space = np.random.default_rng(0), rd.KendallShapes(5)
     center = space.random_point(1, 4)[0]
     ball = rd.Ball(space, center, 0.3)
-    flat = ball._inner_center.view(np.float64)
+    flat = ball.inner_center.view(np.float64)
     reached = np.zeros((2, 10))
     for j in range(10):
         # Towards and away from the axis j, among horizontal directions.
-        towards = space._to_coords(np.eye(10)[j].view(np.complex128), ball._inner_center)
+        towards = space.to_coords(np.eye(10)[j].view(np.complex128), ball.inner_center)
         coords = np.vstack([towards, -towards]) / np.linalg.norm(towards) * 0.3
         coords = np.vstack([coords, random_coords(rng, 500, space.dim, 0.3)])
-        aligned = space._exp(coords, ball._inner_center).view(np.float64)
+        aligned = space.exp_coords(coords, ball.inner_center).view(np.float64)
         assert (aligned @ flat >= math.cos(0.3) - 1e-12).all()
         reached[:, j] = aligned[:, j].max(), aligned[:, j].min()
     widths = landmark_widths(ball)
@@ -259,7 +259,7 @@ def farthest_apart(ball, n, rng, trials):
     bound, worst = AmbientMean().sensitivity(ball, n, np.zeros(space.dim)) / size, 0.0
     for _ in range(trials):
         coords = random_coords(rng, n + 1, space.dim, ball.radius)
-        points = space._exp(coords, ball.center)
+        points = space.exp_coords(coords, ball.center)
         a, b = ambient_means(ball, points[:-1], np.delete(points, -2, axis=0))
         worst = max(worst, float(np.linalg.norm(a / size - b / size)))
     return worst / bound
@@ -290,7 +290,7 @@ def test_tight_clusters_around_a_huge_centre(n):
         coords = np.repeat(random_coords(rng, 1, 3, ball.radius), n, axis=0)
         other = coords.copy()
         other[n // 2] *= -1
-        a, b = ambient_means(ball, *(space._exp(v, ball.center) for v in (coords, other)))
+        a, b = ambient_means(ball, *(space.exp_coords(v, ball.center) for v in (coords, other)))
         assert np.linalg.norm(a / 1e250 - b / 1e250) <= bound
 
 

@@ -110,7 +110,7 @@ def test_kng_of_records_at_the_centre_is_a_laplace_law_cut_to_the_ball(space):
     for factor, fits in ((1.0, True), (1.1, False), (1 / 1.1, False)):
 
         def density(u, s=factor * release.scale):
-            return u ** (space.dim - 1) * np.exp(space._log_density(u[:, None] * unit) - u / s)
+            return u ** (space.dim - 1) * np.exp(space.log_density(u[:, None] * unit) - u / s)
 
         assert (stats.kstest(density_cdf(density, end)(t), "uniform").pvalue > LEVEL) == fits
 

@@ -144,9 +144,9 @@ def test_the_motion_between_origin_and_centre_is_an_isometry(space):
     """Equal coordinates at the origin and at the centre: all distances are equal too."""
     ball = some_ball(space)
     coords = space._random_coords(6, np.random.default_rng(1))
-    around_origin, around_centre = ball.at_origin(coords), space._exp(coords, ball._inner_center)
-    before = space._dist(around_origin[:, None], around_origin[None])
-    after = space._dist(around_centre[:, None], around_centre[None])
+    around_origin, around_centre = ball.at_origin(coords), space.exp_coords(coords, ball.inner_center)
+    before = space.distance(around_origin[:, None], around_origin[None])
+    after = space.distance(around_centre[:, None], around_centre[None])
     assert after == pytest.approx(before, abs=1e-7)
 
 
@@ -158,7 +158,7 @@ def test_coordinates_of_the_footpoint_lead_to_it(space):
     if space.is_flat:
         assert not coords.any()
     else:
-        reached = space._write(space._exp(coords, ball._inner_center), ball.center)
+        reached = space.write(space.exp_coords(coords, ball.inner_center), ball.center)
         assert space.dist(reached, footpoint) == pytest.approx(0, abs=1e-7)
     assert not ball.footpoint_coords(None).any()
 
@@ -199,7 +199,7 @@ def test_records_at_the_rim_end_in_the_ball_next_to_where_they_were(space, share
     ball = some_ball(space, seed % 7)
     aim = np.random.default_rng(seed).standard_normal((5, space.dim))
     aim *= share * ball.radius / np.linalg.norm(aim, axis=1, keepdims=True)
-    coords = coordinates(space._write(space._exp(aim, ball._inner_center), ball.center), ball)
+    coords = coordinates(space.write(space.exp_coords(aim, ball.inner_center), ball.center), ball)
     assert in_ball(coords, ball.radius)
     assert coords == pytest.approx(aim * min(1.0, 1 / share), abs=1e-9)
 
@@ -221,9 +221,9 @@ def test_a_record_inside_is_its_log_and_one_outside_moves_along_the_geodesic(spa
     ball = some_ball(space, share=0.4)
     aim = np.zeros((3, space.dim))
     aim[:, 0] = 0.5 * ball.radius, 1.5 * ball.radius, -2.0 * ball.radius
-    X = space._write(space._exp(aim, ball._inner_center), ball.center)
+    X = space.write(space.exp_coords(aim, ball.inner_center), ball.center)
     coords = coordinates(X, ball)
-    log, step = space._log(space._project(space._read(X, "X")), ball._inner_center)[0], 2.0**ball.grid
+    log, step = space.log_coords(space.to_points(space.read(X, "X")), ball.inner_center)[0], 2.0**ball.grid
     assert coords[0] == pytest.approx(log, abs=1.01 * step)
     assert np.array_equal(coords / step, np.trunc(coords / step))
     assert coords[1:, 0] == pytest.approx([ball.radius, -ball.radius])
@@ -408,5 +408,5 @@ def test_records_move_with_the_isometries_of_the_space(space):
     moved = rd.Ball(space, space.project(g(ball.center[None]))[0], ball.radius)
     here = ball.at_origin(coordinates(X, ball))
     there = ball.at_origin(coordinates(space.project(g(X)), moved))
-    dist = space._dist
+    dist = space.distance
     assert dist(there[:, None], there[None]) == pytest.approx(dist(here[:, None], here[None]), abs=1e-7)

@@ -199,9 +199,9 @@ def test_means_of_many_blocks_are_those_of_all_records_at_once(space, monkeypatc
     monkeypatch.setattr(intrinsic, "_descend", lambda *_: pytest.fail("Newton's method got lost"))
     ball, X = rd.Ball(space, space.origin, some_ball(space).radius), space.random_point(1500, 2)
     found = IntrinsicMean().value(Bounded(X, ball), np.zeros(space.dim))
-    origin = space._read(space.origin, "origin")
-    inside = space._write(space._exp(Bounded(X, ball)._coordinates.all(), origin), space.origin)
-    exact = space._log(space._read(rd.frechet_mean(inside, space).point, "mean"), origin)
+    origin = space.read(space.origin, "origin")
+    inside = space.write(space.exp_coords(Bounded(X, ball)._coordinates.all(), origin), space.origin)
+    exact = space.log_coords(space.read(rd.frechet_mean(inside, space).point, "mean"), origin)
     assert found == pytest.approx(exact, abs=1.1e-3 * IntrinsicMean().sensitivity(ball, 1500, np.zeros(space.dim)))
 
 
@@ -227,7 +227,7 @@ def sorted_by_class(n):
     coords = np.zeros((n, 2))
     coords[:, 0] = np.where(np.arange(n) < 0.9 * n, 1.3, -1.3)
     coords[:, 1] = 0.05 * np.random.default_rng(0).standard_normal(n)
-    return rd.Sphere(2)._exp(coords, rd.Sphere(2).origin), rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 1.35)
+    return rd.Sphere(2).exp_coords(coords, rd.Sphere(2).origin), rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 1.35)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -237,7 +237,7 @@ def test_records_sorted_by_class_are_certified_all_the_same(monkeypatch):
     X, ball = sorted_by_class(1280)
     records = Bounded(X, ball)
     mean = ball.at_origin(IntrinsicMean().value(records, np.zeros(2)))
-    parts = records._around_origin.each(lambda points: ball.space._local_model(points, mean))
+    parts = records._around_origin.each(lambda points: ball.space.local_model(points, mean))
     assert min(part.convexity for part in parts) == -np.inf
     assert max(part.convexity for part in parts) > 0.5
     assert 0.2 < records.model(mean).convexity < 1
@@ -246,9 +246,9 @@ def test_records_sorted_by_class_are_certified_all_the_same(monkeypatch):
 
 @pytest.mark.parametrize("space", CURVED[:-1], ids=repr)
 def test_merged_models_are_models_of_the_whole(space):
-    points = space._read(space.random_point(500, 4), "points")
-    x = space._read(space.random_point(1, 5)[0], "x")
-    whole = space._local_model(points, x)
+    points = space.read(space.random_point(500, 4), "points")
+    x = space.read(space.random_point(1, 5)[0], "x")
+    whole = space.local_model(points, x)
     model = merged([Part.of(points[i:j], space, x) for i, j in ((0, 7), (7, 300), (300, 500))], space.curvature_bounds[1], whole.step)
     assert model.descent == pytest.approx(whole.descent, abs=whole.rounding)
     assert (model.across, model.convexity, model.reach, model.farthest) == pytest.approx(
@@ -261,12 +261,12 @@ def test_merged_models_are_models_of_the_whole(space):
 @pytest.mark.parametrize("n", [300, 2**14])
 def test_the_rounding_of_merged_models_is_within_the_public_limit(space, n):
     """Of records all over the ball, around points of its rim."""
-    origin, radius, rng = space._read(space.origin, "origin"), 0.8 * min(space.uniqueness_radius, 1.5), np.random.default_rng(6)
+    origin, radius, rng = space.read(space.origin, "origin"), 0.8 * min(space.uniqueness_radius, 1.5), np.random.default_rng(6)
     coords = rng.standard_normal((n if space.dim < 20 else 300, space.dim))
     coords *= radius / np.linalg.norm(coords, axis=1, keepdims=True)
-    points = space._exp(coords, origin)
+    points = space.exp_coords(coords, origin)
     part = Part.of(points, space, points[0])
-    assert merged([part] * 5, space.curvature_bounds[1], np.asarray).rounding <= space._rounding_limit(radius, len(points))
+    assert merged([part] * 5, space.curvature_bounds[1], np.asarray).rounding <= space.rounding_limit(radius, len(points))
 
 
 # --- what needs all records at once --------------------------------------------------------------------------------

@@ -98,8 +98,8 @@ def released(name):
     with reproducible_bits(name):
         releases = [rd.private_mean(record[None], ball, guarantee, **ask) for _ in range(count)]
     values = np.array([release.value for release in releases])
-    coords = space._log(space._read(values, "values"), space._read(footpoint, "footpoint"))
-    exact = space._log(space._read(record, "record"), space._read(footpoint, "footpoint"))
+    coords = space.log_coords(space.read(values, "values"), space.read(footpoint, "footpoint"))
+    exact = space.log_coords(space.read(record, "record"), space.read(footpoint, "footpoint"))
     return mechanism, (coords - exact) / releases[0].scale
 
 
@@ -144,7 +144,7 @@ def simulated_noise(space, mechanism, size=100_000):
     plan = next(p for p in rd.plan(ball, n, guarantee) if p.mechanism == mechanism)
     assert plan.scale * WRAPPED[mechanism].longest(space.dim) < space.injectivity_radius
     draws = rd.simulate(X, ball, guarantee, mechanism=mechanism, size=size, seed=17)
-    return space._log(space._read(np.asarray(draws), "draws"), ball._inner_center) / plan.scale
+    return space.log_coords(space.read(np.asarray(draws), "draws"), ball.inner_center) / plan.scale
 
 
 @pytest.mark.parametrize("space", SIMULATED, ids=repr)
@@ -194,9 +194,9 @@ def test_flat_error_is_sigma_squared_d(k):
 @pytest.mark.parametrize("scale", [0.01, 0.6])
 def test_expected_error_is_that_of_a_simulation(space, mechanism, scale):
     """Independent draws; at scale 0.6 the noise wraps around spheres and shapes. Six standard errors."""
-    origin = space._read(space.origin, "origin")
+    origin = space.read(space.origin, "origin")
     noise = scale * mechanism.noise(np.random.default_rng(99), 4096, space.dim)
-    squares = space._dist(origin, space._exp(noise, origin)) ** 2
+    squares = space.distance(origin, space.exp_coords(noise, origin)) ** 2
     standard_error = squares.std() / math.sqrt(len(squares))
     wraps = scale * mechanism.longest(space.dim) > space.injectivity_radius
     allowed = 6 * standard_error * (math.sqrt(2) if wraps else 1)

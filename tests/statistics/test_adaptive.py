@@ -44,8 +44,8 @@ def widest(space):
 def records_at(coords, ball, start=None):
     """Records with these coordinates at the point `start` (coordinates at the centre)."""
     space = ball.space
-    base = ball._inner_center if start is None else space._exp(np.asarray(start), ball._inner_center)
-    return space._write(space._exp(coords, np.broadcast_to(base, (len(coords), *base.shape))), ball.center)
+    base = ball.inner_center if start is None else space.exp_coords(np.asarray(start), ball.inner_center)
+    return space.write(space.exp_coords(coords, np.broadcast_to(base, (len(coords), *base.shape))), ball.center)
 
 
 def cloud(space, n, spread, rng):
@@ -208,7 +208,7 @@ def audited(space, name, size):
     pair = [np.concatenate([records_at(sign * axis, ball), one[1:]]) for sign in (1, -1)]
     ask = {"adapt": Adaptation(rounds=2), "size": size}
     draws = (np.asarray(rd.simulate(X, ball, rd.GDP(4.0), seed=seed, **ask)) for seed, X in enumerate(pair))
-    coords = [space._log(space._read(points, "draws"), ball._inner_center) for points in draws]
+    coords = [space.log_coords(space.read(points, "draws"), ball.inner_center) for points in draws]
     return audit_draws(*coords, rd.GDP(4.0), confidence=1 - 1e-8)
 
 
@@ -241,7 +241,7 @@ def test_a_centre_outside_the_ball_is_moved_onto_it(space):
     ball = rd.Ball(space, space.random_point(1, 3)[0], 0.5 * widest(space))
     for factor in (0.5, 1.0, 1.5):
         coords = factor * ball.radius * np.eye(1, space.dim)
-        moved = adaptive.into_ball(Drawn(space._exp(coords, ball._inner_center), None), ball)
+        moved = adaptive.into_ball(Drawn(space.exp_coords(coords, ball.inner_center), None), ball)
         assert space.dist(moved, ball.center) == pytest.approx(min(factor, 1.0) * ball.radius, rel=1e-6)
 
 

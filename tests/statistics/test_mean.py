@@ -50,7 +50,7 @@ def widest(space):
 
 def records_at(coords, ball):
     """Records with these coordinates at the centre."""
-    return ball.space._write(ball.space._exp(coords, ball._inner_center), ball.center)
+    return ball.space.write(ball.space.exp_coords(coords, ball.inner_center), ball.center)
 
 
 def some_ball(space, radius):
@@ -182,9 +182,9 @@ def test_a_footpoint_changes_the_coordinates_not_the_mean(space):
     coords = np.random.default_rng(1).uniform(-1, 1, (6, space.dim)) * ball.radius / math.sqrt(space.dim)
     foot = 0.5 * ball.radius * axes(space)[0]
     (_, tolerance), (_, other) = (intrinsic._budget(ball, 6, f) for f in (foot, 0 * foot))
-    one = space._exp(value(coords, ball, foot), ball.at_origin(foot))
+    one = space.exp_coords(value(coords, ball, foot), ball.at_origin(foot))
     two = ball.at_origin(value(coords, ball, 0 * foot))
-    assert space._dist(one, two) <= tolerance + other
+    assert space.distance(one, two) <= tolerance + other
 
 
 @pytest.mark.parametrize("distance", [0.5, 8.0, 16.0])
@@ -193,12 +193,12 @@ def test_coordinates_at_a_far_footpoint_count_its_rounding(distance):
     space, rng = rd.Hyperbolic(2), np.random.default_rng(3)
     ball = rd.Ball(space, space.origin, 1.0)
     foot = distance * axes(space)[0]
-    limit = intrinsic._rounding_limit(space, max(1.0, distance), 10**6)
+    limit = intrinsic.rounding_limit(space, max(1.0, distance), 10**6)
     p = ball.at_origin(foot)
     for x in ball.at_origin(hard(rng, space, 20, 1.0)):
         with mpmath.workdps(60):
             exact = mp_boosted_log(p[1:].tolist(), x[1:].tolist())
-            error = mpmath.norm([e - float(c) for e, c in zip(exact, space._log(x, p), strict=True)])
+            error = mpmath.norm([e - float(c) for e, c in zip(exact, space.log_coords(x, p), strict=True)])
         assert error <= limit
     assert intrinsic._budget(ball, 10**6, foot)[1] >= 4 * limit
     with pytest.raises(rd.MechanismError, match="footpoint"):
@@ -219,7 +219,7 @@ def test_the_tangent_mean_is_the_mean_of_the_logs(space):
     ball = some_ball(space, 0.5 * min(space.uniqueness_radius, 1.0))
     X = space.random_point(7, 0)
     found = TangentMean().value(Bounded(X, ball), np.zeros(space.dim))
-    assert found == pytest.approx(bounded._to_ball(space._read(X, "X"), ball).mean(axis=0), abs=1e-15)
+    assert found == pytest.approx(bounded._to_ball(space.read(X, "X"), ball).mean(axis=0), abs=1e-15)
 
 
 # --- no data set makes the solver fail ------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_where_nothing_can_be_certified_the_value_is_within_tolerance_all_the_sa
     """After the public number of steps, by 60 digits; even if every gradient is as wrong as it may be."""
     ball, rng, n = rd.Ball(space, space.origin, radius), np.random.default_rng(1), 5
     _, tolerance = intrinsic._budget(ball, n, np.zeros(space.dim))
-    limit = intrinsic._rounding_limit(space, radius, n)
+    limit = intrinsic.rounding_limit(space, radius, n)
     for wrong in (0.0, 0.9 * limit):
         records = Misled(records_at(hard(rng, space, n, radius), ball), ball, wrong)
         found = intrinsic._descend(records, tolerance / 2)
@@ -339,7 +339,7 @@ def test_a_value_needs_no_luck_with_the_arithmetic(space, radius, harm, uncertai
         found = value(np.zeros((3, space.dim)), ball, np.zeros(space.dim))
         point = MeanPoint().value(Bounded(records_at(np.zeros((3, space.dim)), ball), ball), np.zeros(space.dim))
     assert np.linalg.norm(found) <= 2.1 * radius
-    assert space.contains(space._write(point, ball.center))
+    assert space.contains(space.write(point, ball.center))
 
 
 # Where the computed mean of 2^14 equal shapes was off by nearly 3,000 roundings, and thrice the tolerance.
@@ -410,10 +410,10 @@ def test_a_safe_step_stays_in_the_ball_and_shrinks_the_function(space):
     for _ in range(60):
         records = Bounded(records_at(hard(rng, space, 5, radius), ball), ball)
         x = ball.at_origin(hard(rng, space, 1, radius)[0])
-        after = space._exp(step * records.model(x).descent, x)
-        before = (space._dist(x, records._around_origin.all()) ** 2).sum()
-        assert (space._dist(after, records._around_origin.all()) ** 2).sum() <= before * (1 + 1e-12)
-        assert space._dist(ball.at_origin(np.zeros(space.dim)), after) <= radius * (1 + 1e-9)
+        after = space.exp_coords(step * records.model(x).descent, x)
+        before = (space.distance(x, records._around_origin.all()) ** 2).sum()
+        assert (space.distance(after, records._around_origin.all()) ** 2).sum() <= before * (1 + 1e-12)
+        assert space.distance(ball.at_origin(np.zeros(space.dim)), after) <= radius * (1 + 1e-9)
 
 
 # --- adversarial neighbours -----------------------------------------------------------------------------
@@ -825,7 +825,7 @@ def test_what_is_planned_can_be_drawn_at_every_scale(space, mechanism):
                 value = query.value(best, Bounded(ball.center[None], ball))
                 drawn = query.draw(best, value, ball, 2)
                 accepted += 1
-                assert space.contains(space._write(drawn.points, ball.center)).all()
+                assert space.contains(space.write(drawn.points, ball.center)).all()
                 assert 0 < best.expected_error < np.inf
     assert accepted or MECHANISMS[mechanism].is_baseline
 

@@ -28,10 +28,10 @@ def rounded_point(space: Space, base: Array, coords: Callable[[int], list[arb]],
 
     `base` and the result are in the form that the space's primitives take; `coords(bits)` encloses the
     coordinates of v in an orthonormal basis, the same real numbers whatever the bits. The base stands for an exact
-    point (`Space._ideal_exp`). What follows the rounding is post-processing that cannot fail.
+    point (`Space.ideal_exp`). What follows the rounding is post-processing that cannot fail.
     """
-    rounded = round_to_grid(lambda bits: [_in_float_range(x) for x in space._ideal_exp(coords(bits), base)], grid)
-    return space._from_ambient(rounded.reshape(space._ambient_shape))
+    rounded = round_to_grid(lambda bits: [_in_float_range(x) for x in space.ideal_exp(coords(bits), base)], grid)
+    return space.from_ambient(rounded.reshape(space.ambient_shape))
 
 
 def _in_float_range(x: arb) -> arb:
@@ -51,7 +51,7 @@ def point_grid(space: Space, scale: float, radius: float) -> float:
     if not (0 < scale < math.inf and 0 <= radius < math.inf):
         raise InputError(f"scale = {scale!r}, radius = {radius!r}: pass a positive and a nonnegative finite float.")
     reach = radius + (space.dim + 12 * math.sqrt(space.dim) + 30) * scale
-    size = 2 * space._ambient_step(FINENESS * scale, reach) / math.sqrt(math.prod(space._ambient_shape))
+    size = 2 * space.ambient_step(FINENESS * scale, reach) / math.sqrt(math.prod(space.ambient_shape))
     if not size > 2 * SMALLEST_GRID:
         raise MechanismError(
             f"scale = {scale!r} in a ball of radius {radius!r} leaves no room for a grid of floats in {space!r}: "

@@ -58,9 +58,9 @@ class KNG:
     def __init__(self, space: Space, points: Array, centre: Array, scale: float, radius: float) -> None:
         _check(space, scale, radius)
         self._space, self._points, self._scale, self._radius = space, points, float(scale), float(radius)
-        self._origin = space._read(space.origin, "origin")
+        self._origin = space.read(space.origin, "origin")
         self._centre = _pulled_inside(space, self._origin, centre, self._radius)
-        self._inwards = space._log(self._origin, self._centre)
+        self._inwards = space.log_coords(self._origin, self._centre)
         with one_blas_thread():  # of many small products, and eigenvalues of small matrices
             self._cells = self._make_cells()
         self._trials = self._accepted = 0
@@ -102,11 +102,11 @@ class KNG:
         cell, t = self._cells.draw(len(patience), source)
         coords, cost = self._vectors(cell, t, source)
         with np.errstate(all="ignore"):
-            candidates = self._space._exp(coords, self._centre)
+            candidates = self._space.exp_coords(coords, self._centre)
         cost += self._cells.excess(cell, t, self._scale)
         if not is_radial(self._space):
-            cost -= self._space._log_density(coords)
-        cost[~(self._space._dist(self._origin, candidates) <= self._radius)] = np.inf  # or beyond float64
+            cost -= self._space.log_density(coords)
+        cost[~(self._space.distance(self._origin, candidates) <= self._radius)] = np.inf  # or beyond float64
         left = np.flatnonzero((cost <= patience) & (cost < np.inf))
         slack = self._gradient_norms(candidates[left]) - self._cells.lower_bound(cell[left], t[left])
         cost[left] += np.maximum(slack, 0.0) / self._scale  # below 0 is rounding
@@ -114,7 +114,7 @@ class KNG:
 
     def _gradient_norms(self, candidates: Array) -> Array:
         def task(i: int, j: int) -> Array:
-            return self._space._gradient_norms(self._points, candidates[i:j])
+            return self._space.gradient_norms(self._points, candidates[i:j])
 
         grain = max(1, NUMBERS // (len(self._points) * self._space.dim))
         with one_blas_thread():
@@ -159,23 +159,23 @@ class KNG:
     def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """Logarithm of t^(d-1), times J where that depends on t alone, and its derivative: concave."""
         power = self._space.dim - 1
-        return self._space._log_area(t, m) or (power * m.log(t), power / t)
+        return self._space.log_area(t, m) or (power * m.log(t), power / t)
 
     def _growth(self, t: Array) -> Array:
         """Parabolas (constant, linear, square) above log J(v), each sharp where |v| = t; 0 where J is in the area."""
         if is_radial(self._space):
             return np.zeros((3, len(t)))
-        return np.array([self._space._growth(x) for x in t.tolist()]).T
+        return np.array([self._space.volume_growth(x) for x in t.tolist()]).T
 
     def _tail(self, stop: float) -> float:
         """A distance beyond which hardly any candidate falls, if the bound on the Hessian allows to say so."""
         d, floor = self._space.dim, self._floor(np.array([stop]))
-        rate = floor.rises[0] / self._scale - self._space._growth_rate
+        rate = floor.rises[0] / self._scale - self._space.growth_rate
         return (d + 12 * math.sqrt(d) + 40) / rate + floor.gap if rate > 0 else math.inf
 
     def _floor(self, knots: Array) -> _Floor:
-        gap = float(self._space._gradient_norms(self._points, self._centre[None])[0])
-        rises = self._space._hessian_floor(self._points, self._centre, knots, 2 * self._radius)
+        gap = float(self._space.gradient_norms(self._points, self._centre[None])[0])
+        rises = self._space.hessian_floor(self._points, self._centre, knots, 2 * self._radius)
         return _Floor(knots, rises, gap, *_flow_bound(self._space, self._radius))
 
     def _caps(self, t: Array) -> _Caps:
@@ -344,8 +344,8 @@ def _check(space: Space, scale: float, radius: float) -> None:
 
 def _pulled_inside(space: Space, origin: Array, centre: Array, radius: float) -> Array:
     """The centre, moved to the ball if it is outside by a little."""
-    coords = space._log(centre, origin)
-    return space._exp(coords * min(1.0, radius / max(float(norm(coords)), TINY)), origin)
+    coords = space.log_coords(centre, origin)
+    return space.exp_coords(coords * min(1.0, radius / max(float(norm(coords)), TINY)), origin)
 
 
 @lru_cache(maxsize=256)
@@ -360,10 +360,10 @@ def expected_trials(space: Space, n: int, radius: float, scale: float) -> float:
 
 
 def _pilot(space: Space, pairs: int, radius: float, scale: float) -> float:
-    rng, origin = np.random.default_rng(0), space._read(space.origin, "origin")
+    rng, origin = np.random.default_rng(0), space.read(space.origin, "origin")
     direction = rng.standard_normal((pairs, space.dim))
     direction *= radius / norm(direction)[:, None]
-    points = space._exp(np.concatenate([direction, -direction]), origin)
+    points = space.exp_coords(np.concatenate([direction, -direction]), origin)
     ball = radius if space.curvature_bounds[1] > 0 else math.inf
     candidates = max(64, min(PILOT_CANDIDATES, PILOT_NUMBERS // space.dim))
     return KNG(space, points, origin, scale, ball).trials(candidates, rng)

@@ -2,7 +2,7 @@
 
 In normal coordinates v at the centre the density is g(t) J(v), t = |v|, J the volume density of exp. Where J
 depends on t alone (flat spaces, sphere, hyperbolic space, shapes) the direction is uniform and t has the density
-t^(d-1) J(t) g(t), whose logarithm is concave. Elsewhere `Space._growth` bounds log J(v) by a function of t: t and
+t^(d-1) J(t) g(t), whose logarithm is concave. Elsewhere `Space.volume_growth` bounds log J(v) by a function of t: t and
 a uniform direction are proposed from the bound and v is accepted with the ratio (docs/proofs/riemannian_laws.md).
 """
 
@@ -72,7 +72,7 @@ class IsotropicLaw:
         """`size` independent exact draws, in float64."""
         coords = self.sample_coords(whole_number(size, "size", 1), random_generator(rng))
         base = self.space._points(self.center, "center")
-        return self.space._write(self.space._exp(coords, base), self.center)
+        return self.space.write(self.space.exp_coords(coords, base), self.center)
 
     def sample_coords(self, size: int, rng: Any) -> Array:
         """The draws in normal coordinates at the centre; rng has methods `random` and `standard_normal`."""
@@ -109,7 +109,7 @@ class IsotropicLaw:
     def _concave(self, t: Any, m: Any) -> tuple[Any, Any]:
         """The concave part of the logarithm of the radial law, and its derivative."""
         power = self.space.dim - 1
-        area, area_slope = self.space._log_area(t, m) or (power * m.log(t), power / t)
+        area, area_slope = self.space.log_area(t, m) or (power * m.log(t), power / t)
         profile, profile_slope = self._log_profile(t)
         return area + profile, area_slope + profile_slope
 
@@ -120,7 +120,7 @@ class IsotropicLaw:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio = self._concave(t, np)[0] - height
         if not is_radial(self.space):
-            log_ratio += self.space._log_density(coords)
+            log_ratio += self.space.log_density(coords)
         return coords, np.where(np.isnan(log_ratio), -np.inf, log_ratio)  # NaN where the space has ended
 
     def _affordable_trials(self) -> float:
@@ -151,7 +151,7 @@ class IsotropicLaw:
         t, u = lines.invert(segment, next(uniforms), BALLS), next(uniforms)
         log_ratio = self._concave(t, BALLS)[0] - lines.log_height(segment, t)
         if not is_radial(self.space):
-            log_ratio += self.space._ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
+            log_ratio += self.space.ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
         gap = u.log() - log_ratio
         return segment if gap < 0 else REJECTED if gap > 0 else None
 
@@ -196,12 +196,12 @@ class RiemannianGaussian(IsotropicLaw):
 
 def laplace_limit(space: Space) -> float:
     """The least scale at which the Riemannian Laplace law does not exist; inf if there is none."""
-    return 1 / space._growth_rate if space._growth_rate > 0 else math.inf
+    return 1 / space.growth_rate if space.growth_rate > 0 else math.inf
 
 
 def is_radial(space: Space) -> bool:
     """Whether the volume density of exp depends on the length alone."""
-    return space._log_area(min(1.0, space._longest / 2), np) is not None
+    return space.log_area(min(1.0, space.longest_vector / 2), np) is not None
 
 
 def mean_square(law: IsotropicLaw) -> float:
@@ -217,8 +217,8 @@ def expected_trials(law: IsotropicLaw) -> float:
 @lru_cache(maxsize=64)
 def _envelope(kind: Any, space: Space, scale: float) -> Envelope:
     law: IsotropicLaw = kind(space, space.origin, scale)
-    growth = _no_growth if is_radial(law.space) else space._growth
-    return build(law._concave, _sketch(law), growth, scale, space._longest)
+    growth = _no_growth if is_radial(law.space) else space.volume_growth
+    return build(law._concave, _sketch(law), growth, scale, space.longest_vector)
 
 
 def _no_growth(_: float) -> Growth:
@@ -234,7 +234,7 @@ def _sketch(law: IsotropicLaw) -> Callable[[Array], Array]:
     direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
 
     def log_density(t: Array) -> Array:
-        densities = law.space._log_density(direction * t[:, None])
+        densities = law.space.log_density(direction * t[:, None])
         return np.asarray(law._concave(t, np)[0] + np.logaddexp.reduce(densities, axis=0))
 
     return log_density

@@ -1,7 +1,7 @@
 """What every space can do, and the facts that the privacy proofs need of it.
 
-A space implements a handful of primitives in *orthonormal coordinates* of a tangent space: `_exp`, `_log`,
-`_to_coords`, `_from_coords`, `_log_density`. Everything a user calls is built from them here, once, together
+A space implements a handful of primitives in *orthonormal coordinates* of a tangent space: `exp_coords`, `log_coords`,
+`to_coords`, `from_coords`, `log_density`. Everything a user calls is built from them here, once, together
 with the checks of what the user passed. Primitives trust their input and are batched over leading axes.
 """
 
@@ -115,131 +115,131 @@ class Space(ABC):
     # --- primitives, in orthonormal coordinates -------------------------------------------------------------
 
     @abstractmethod
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         """Exponential map of the vector with these coordinates."""
 
     @abstractmethod
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         """Coordinates of the logarithm of the points."""
 
     @abstractmethod
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         """Orthonormal coordinates (..., dim) of tangent vectors."""
 
     @abstractmethod
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         """Tangent vectors with these coordinates."""
 
     @abstractmethod
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
 
     # --- the volume of spheres around a point (docs/proofs/riemannian_laws.md) -----------------------------
 
     @property
-    def _longest(self) -> float:
+    def longest_vector(self) -> float:
         """Beyond this length, not rounded down, exp is not one to one: such tangent vectors count for nothing."""
         return MARGIN * self.injectivity_radius
 
     @property
-    def _growth_rate(self) -> float:
+    def growth_rate(self) -> float:
         """c: the volume of balls grows like exp(c t), up to powers of t, or at most so fast."""
         return (self.dim - 1) * math.sqrt(max(-self.curvature_bounds[0], 0.0))
 
-    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
         """log(t^(d-1) J(v)) up to a constant, and its derivative, if J depends on t = |v| alone; else None.
 
         It is concave. `m` offers log, sin, ... for whatever t is: numpy, or its like for balls.
         """
         return ((self.dim - 1) * m.log(t), (self.dim - 1) / t) if self.is_flat else None
 
-    def _growth(self, t: float) -> Growth:
+    def volume_growth(self, t: float) -> Growth:
         """A bound of log J(v) for every v, sharp or nearly so where |v| = t, which may be infinite."""
         return comparison_growth(self.dim - 1, self.curvature_bounds[0], t)
 
     # --- the same in ball arithmetic, for releases (docs/proofs/rounded_point.md) ---------------------------
 
     @abstractmethod
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """Entries of exp, in some orthonormal basis, at the exact point that the array `base` stands for.
 
-        They are those of an array of shape `_ambient_shape`, row by row, and enclose the same real numbers
+        They are those of an array of shape `ambient_shape`, row by row, and enclose the same real numbers
         whatever the precision.
         """
 
     @abstractmethod
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         """log J(v), with -inf where exp is not one to one and NaN while the balls do not tell which."""
 
     @abstractmethod
-    def _from_ambient(self, ambient: Array) -> Array:
+    def from_ambient(self, ambient: Array) -> Array:
         """A point close to these entries, whatever the finite floats are."""
 
     @abstractmethod
-    def _ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, reach: float) -> float:
         """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
 
         The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
         """
 
     @property
-    def _ambient_shape(self) -> tuple[int, ...]:
+    def ambient_shape(self) -> tuple[int, ...]:
         """Shape of the entries that a release rounds."""
         return self.point_shape
 
     @abstractmethod
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
 
     def _is_record(self, points: Array) -> Array:
         """Mask of finite arrays of which a mean may be asked: points, unless raw ones stand for a point as well."""
-        return self._contains(points)
+        return self.are_points(points)
 
     @abstractmethod
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         """Mask of tangent vectors, within TANGENT_TOL of their length."""
 
     @abstractmethod
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         """Raw data to points; NaN for what cannot become one."""
 
-    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
         """Coordinates at the base of finite raw records, and which of them could be projected; each one by itself."""
-        points = self._project(raw)
-        usable = _finite(points, len(self._inner_shape))
+        points = self.to_points(raw)
+        usable = _finite(points, len(self.inner_shape))
         if not usable.all():
-            points = np.where(usable.reshape(-1, *[1] * len(self._inner_shape)), points, base)
-        return self._log(points, base), usable
+            points = np.where(usable.reshape(-1, *[1] * len(self.inner_shape)), points, base)
+        return self.log_coords(points, base), usable
 
-    def _dist(self, a: Array, b: Array) -> Array:
-        return np.asarray(np.linalg.norm(self._log(b, a), axis=-1))
+    def distance(self, a: Array, b: Array) -> Array:
+        return np.asarray(np.linalg.norm(self.log_coords(b, a), axis=-1))
 
-    def _mean_closed_form(self, points: Array) -> FlatMean:  # noqa: ARG002
+    def closed_form_mean(self, points: Array) -> FlatMean:  # noqa: ARG002
         """The mean of a flat space."""
         raise ConvergenceError(f"{self!r} is curved: its mean has no closed form.")
 
-    def _mean_start(self, points: Array) -> Array:  # noqa: ARG002
+    def mean_start(self, points: Array) -> Array:  # noqa: ARG002
         """A first guess of the mean."""
-        raise self._without("_mean_start")
+        raise self._without("mean_start")
 
-    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
-        raise self._without("_local_model")
+        raise self._without("local_model")
 
-    def _rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
+    def rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
         """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
 
         The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
         each that were merged (`riemdp.manifolds.local_model.merged`).
         """
-        raise self._without("_rounding_limit")
+        raise self._without("rounding_limit")
 
-    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
+    def step_limit(self, radius: float) -> float:  # noqa: ARG002
         """Bound on the distance from an exact to a computed exp_x(v), x in a ball of this radius at the origin.
 
         The vector v is short: what grows with its length is not counted.
         """
-        raise self._without("_step_limit")
+        raise self._without("step_limit")
 
     def _without(self, method: str) -> ConvergenceError:
         """What asks for this is the solver of curved spaces."""
@@ -247,17 +247,17 @@ class Space(ABC):
             return ConvergenceError(f"{self!r} is flat: it has its mean in closed form, and no {method}.")
         return ConvergenceError(f"{self!r} is curved and defines no {method}: its Fréchet means cannot be computed.")
 
-    def _point_rounding(self, radius: float) -> float:  # noqa: ARG002
+    def point_rounding(self, radius: float) -> float:  # noqa: ARG002
         """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""
         return 0.0
 
-    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
         """‖grad F(x)‖ at every candidate x, F(x) = 1/(2n) sum rho(x, x_i)²; n numbers per candidate are held."""
         if self.is_flat:
-            return self._dist(self._mean_closed_form(points).point, candidates)
-        return norm(self._log(points[None], candidates[:, None]).mean(axis=1))
+            return self.distance(self.closed_form_mean(points).point, candidates)
+        return norm(self.log_coords(points[None], candidates[:, None]).mean(axis=1))
 
-    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """Lower bounds at `times`, which never rise, on the Hessian of F along unit-speed geodesics from `centre`.
 
         They hold where no record is farther than `farthest`, and no geodesic to one meets the cut locus
@@ -266,7 +266,7 @@ class Space(ABC):
         k_max = self.curvature_bounds[1]
         if k_max <= 0:
             return np.ones_like(times)
-        rho = np.minimum(self._dist(points, centre) + times[:, None], farthest)
+        rho = np.minimum(self.distance(points, centre) + times[:, None], farthest)
         return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
     # --- what users call --------------------------------------------------------------------------------
@@ -274,25 +274,25 @@ class Space(ABC):
     def exp(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
         """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1."""
         base = self._points(base_point, "base_point")
-        coords = self._to_coords(self._vectors(tangent_vec, base), base)
-        return self._write(self._reach(coords, base, "tangent_vec"), base_point)
+        coords = self.to_coords(self._vectors(tangent_vec, base), base)
+        return self.write(self._reach(coords, base, "tangent_vec"), base_point)
 
     def log(self, point: ArrayLike, base_point: ArrayLike) -> Array:
         """Tangent vector at `base_point` whose exponential is `point`, the shortest one."""
         base, target = self._points(base_point, "base_point"), self._points(point, "point")
         check_batches(point=self._batch(target), base_point=self._batch(base))
-        return self._write(self._from_coords(self._log(target, base), base), base_point)
+        return self.write(self.from_coords(self.log_coords(target, base), base), base_point)
 
     def dist(self, a: ArrayLike, b: ArrayLike) -> Array:
         """Geodesic distance."""
         p, q = self._points(a, "a"), self._points(b, "b")
         check_batches(a=self._batch(p), b=self._batch(q))
-        return self._dist(p, q)
+        return self.distance(p, q)
 
     def inner(self, u: ArrayLike, v: ArrayLike, base_point: ArrayLike) -> Array:
         """Riemannian inner product of two tangent vectors."""
         base = self._points(base_point, "base_point")
-        a, b = (self._to_coords(self._vectors(w, base, name), base) for w, name in ((u, "u"), (v, "v")))
+        a, b = (self.to_coords(self._vectors(w, base, name), base) for w, name in ((u, "u"), (v, "v")))
         check_batches(u=a.shape[:-1], v=b.shape[:-1])
         return np.asarray((a * b).sum(axis=-1))
 
@@ -303,67 +303,67 @@ class Space(ABC):
     def coordinates(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
         """Coordinates (..., dim) of a tangent vector in an orthonormal basis at `base_point`."""
         base = self._points(base_point, "base_point")
-        return self._to_coords(self._vectors(tangent_vec, base), base)
+        return self.to_coords(self._vectors(tangent_vec, base), base)
 
     def from_coordinates(self, coords: ArrayLike, base_point: ArrayLike) -> Array:
         """Tangent vector with the given orthonormal coordinates: the inverse of `coordinates`."""
         base, values = self._points(base_point, "base_point"), self._coords(coords)
         check_batches(coords=values.shape[:-1], base_point=self._batch(base))
-        return self._write(self._from_coords(values, base), base_point)
+        return self.write(self.from_coords(values, base), base_point)
 
     def log_volume_density(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
         """Logarithm of det d exp: how much the exponential map stretches volume at `tangent_vec`.
 
         It is -inf from the injectivity radius on, where exp no longer is one to one.
         """
-        return self._log_density(self.coordinates(tangent_vec, base_point))
+        return self.log_density(self.coordinates(tangent_vec, base_point))
 
     def geodesic(self, a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
         start, end, times = self._points(a, "a"), self._points(b, "b"), finite_array(t, "t")
         check_batches(a=self._batch(start), b=self._batch(end), t=times.shape)
-        return self._write(self._reach(times[..., None] * self._log(end, start), start, "t"), a)
+        return self.write(self._reach(times[..., None] * self.log_coords(end, start), start, "t"), a)
 
     def contains(self, points: ArrayLike) -> Array:
         """Which arrays are points of the space, within the relative tolerance MEMBERSHIP_TOL = 1e-8."""
-        values = self._read(points, "points")
+        values = self.read(points, "points")
         with np.errstate(all="ignore"):
-            return np.asarray(_finite(values, len(self._inner_shape)) & self._contains(values))
+            return np.asarray(_finite(values, len(self.inner_shape)) & self.are_points(values))
 
     def project(self, raw: ArrayLike) -> Array:
         """Raw data as points of the space (see each space); an InputError if some cannot become one."""
-        array = self._read(raw, "raw")
+        array = self.read(raw, "raw")
         with np.errstate(all="ignore"):
-            values = self._project(array)
-        good = _finite(array, len(self._inner_shape)) & _finite(values, len(self._inner_shape))
+            values = self.to_points(array)
+        good = _finite(array, len(self.inner_shape)) & _finite(values, len(self.inner_shape))
         if not good.all():
-            raise InputError(f"{_which(good, 'raw')} cannot be projected to {self!r}: {self._remedy}.")
-        return self._write(values, raw)
+            raise InputError(f"{_which(good, 'raw')} cannot be projected to {self!r}: {self.remedy}.")
+        return self.write(values, raw)
 
     def random_point(self, size: int, rng: np.random.Generator | int) -> Array:
         """`size` random points around the origin, well within the ball where means are unique."""
         coords = self._random_coords(whole_number(size, "size", 1), random_generator(rng))
-        return self._write(self._exp(coords, self._read(self.origin, "origin")), self.origin)
+        return self.write(self.exp_coords(coords, self.read(self.origin, "origin")), self.origin)
 
     # --- reading what users pass ------------------------------------------------------------------------
 
-    _remedy: ClassVar[str] = "leave such records out"
+    remedy: ClassVar[str] = "leave such records out"
     _record_remedy: ClassVar[str] = "pass the data through space.project() first"
 
     @property
-    def _inner_shape(self) -> tuple[int, ...]:
+    def inner_shape(self) -> tuple[int, ...]:
         """Shape of a point as the primitives see it."""
         return self.point_shape
 
     def _batch(self, array: Array) -> tuple[int, ...]:
         """The leading axes of points or vectors."""
-        return array.shape[: array.ndim - len(self._inner_shape)]
+        return array.shape[: array.ndim - len(self.inner_shape)]
 
     def _reach(self, coords: Array, base: Array, name: str) -> Array:
         """The exponential map, refused where its result does not fit float64."""
         with np.errstate(all="ignore"):
-            values = self._exp(coords, base)
-        good = _finite(values, len(self._inner_shape))
+            values = self.exp_coords(coords, base)
+        good = _finite(values, len(self.inner_shape))
         if not good.all():
             raise InputError(f"{_which(good, name)} leads beyond the range of float64: make it smaller.")
         return values
@@ -376,48 +376,48 @@ class Space(ABC):
         lengths = radius * rng.random((size, 1)) ** (1 / self.dim)
         return np.asarray(coords / np.linalg.norm(coords, axis=-1, keepdims=True) * lengths)
 
-    def _read(self, value: Any, name: str) -> Array:
+    def read(self, value: Any, name: str) -> Array:
         """An array of the right kind and shape; its values are not looked at."""
         array = as_array(value, name)
-        self._check_form(array.shape, array.dtype, name)
+        self.check_form(array.shape, array.dtype, name)
         return floats(array)
 
-    def _check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    def check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
         """Raise unless arrays of this shape and type can be points."""
         check_real(dtype, name)
         _check_shape(shape, self.point_shape, name, self)
 
-    def _numbers(self, records: Any) -> Any:
+    def numbers(self, records: Any) -> Any:
         """Records of whatever type, as numbers: NaN where there are none. No value raises."""
         return numbers(records, self.point_shape)
 
-    def _write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
+    def write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
         """Points and vectors in the form in which the user passed `like`."""
         return values
 
     def _points(self, value: Any, name: str) -> Array:
-        array = self._read(value, name)
+        array = self.read(value, name)
         good = self.contains(value)
         if not good.all():
             raise InputError(f"{_which(good, name)} is not a point of {self!r}: make it one with project().")
-        return self._settle(array)
+        return self.settle(array)
 
-    def _one_point(self, value: Any, name: str) -> Array:
+    def one_point(self, value: Any, name: str) -> Array:
         """The value as one point, in the form of the primitives."""
         point = self._points(value, name)
-        if point.shape != self._inner_shape:
+        if point.shape != self.inner_shape:
             raise InputError(f"{name} has shape {np.shape(value)}: pass one point.")
         return point
 
-    def _settle(self, points: Array) -> Array:
+    def settle(self, points: Array) -> Array:
         """Points within the tolerance, brought exactly onto the space; the same array only if it holds just such."""
-        return self._project(points)
+        return self.to_points(points)
 
     def _vectors(self, value: Any, base: Array, name: str = "tangent_vec") -> Array:
-        array = self._read(value, name)
+        array = self.read(value, name)
         check_batches(**{name: self._batch(array)}, base_point=self._batch(base))
         with np.errstate(all="ignore"):
-            good = np.asarray(_finite(array, len(self._inner_shape)) & self._is_tangent(array, base))
+            good = np.asarray(_finite(array, len(self.inner_shape)) & self.are_tangent(array, base))
         if not good.all():
             raise InputError(
                 f"{_which(good, name)} is not a tangent vector of {self!r} at base_point: "

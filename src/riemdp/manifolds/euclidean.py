@@ -24,7 +24,7 @@ class Euclidean(Space):
     """R^d with the usual inner product; points have shape (d,)."""
 
     d: int
-    _remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
+    remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
@@ -54,48 +54,48 @@ class Euclidean(Space):
         """Zero."""
         return np.zeros(self.d)
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         return base + coords
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         return points - base
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         return np.broadcast_to(vectors, np.broadcast_shapes(vectors.shape, base.shape))
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         return np.broadcast_to(coords, np.broadcast_shapes(coords.shape, base.shape))
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         return [c + x for c, x in zip(coords, base.tolist(), strict=True)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
+    def ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
         from flint import arb
 
         return arb(0)
 
-    def _from_ambient(self, ambient: Array) -> Array:
+    def from_ambient(self, ambient: Array) -> Array:
         return ambient
 
-    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
         return length
 
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         return np.ones(points.shape[:-1], dtype=bool)
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         return np.ones(np.broadcast_shapes(vectors.shape, base.shape)[:-1], dtype=bool)
 
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         return raw
 
-    def _settle(self, points: Array) -> Array:
+    def settle(self, points: Array) -> Array:
         return points if np.isfinite(points).all() else points.copy()
 
-    def _mean_closed_form(self, points: Array) -> FlatMean:
+    def closed_form_mean(self, points: Array) -> FlatMean:
         """Rows are added pairwise within a block, blocks exactly: a chain of fewer than 64 roundings."""
         sums = np.array(map_ranges(lambda i, j: column_sums(points[i:j]), len(points), ROWS))
         if not np.isfinite(sums).all():

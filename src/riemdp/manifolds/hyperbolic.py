@@ -32,7 +32,7 @@ class Hyperbolic(Space):
 
     d: int
     curvature: float = -1.0
-    _remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
+    remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
@@ -75,34 +75,34 @@ class Hyperbolic(Space):
         time = np.hypot(1.0, norm(space_part))[..., None]
         return np.asarray(np.concatenate([time, space_part], axis=-1) * self.radius)
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         at_origin = coords / self.radius * sinhc(norm(coords)[..., None] / self.radius)
         return self._lift(_boost(at_origin, base[..., 1:] / self.radius))
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         at_origin = _boost_back(points[..., 1:] / self.radius, base[..., 1:] / self.radius)
         length = norm(at_origin)[..., None]
         factor = np.where(length > 0, np.arcsinh(length) / np.where(length > 0, length, 1.0), 1.0)
         return np.asarray(self.radius * at_origin * factor)
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         p = base[..., 1:] / self.radius
         return np.asarray(vectors[..., 1:] - p * (vectors[..., :1] / (1 + _time(p))))
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         p = base[..., 1:] / self.radius
         time = (p * coords).sum(axis=-1, keepdims=True)
         return np.concatenate([time, coords + p * (time / (1 + _time(p)))], axis=-1)
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         return np.asarray((self.d - 1) * log_sinhc(norm(coords) / self.radius))
 
-    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """(d - 1) log sinh(t/R), where sinh x = exp(x) (1 - exp(-2x))/2."""
         x, shrink = t / self.radius, -m.expm1(-2 * t / self.radius)
         return (self.d - 1) * (x + m.log(shrink)), (self.d - 1) * (2 - shrink) / shrink / self.radius
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """q = exp at the origin, boosted to p: T = T_p T_q + p·q, x = q + (T_q + p·q/(1 + T_p)) p (R = 1)."""
         from flint import arb
 
@@ -114,43 +114,43 @@ class Hyperbolic(Space):
         space_part = [y + along * x for x, y in zip(p, q, strict=True)]
         return [x * self.radius for x in (time_p * time_q + product, *space_part)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         return (self.d - 1) * ball_sinhc(ball_norm(coords) / self.radius).log()
 
-    def _from_ambient(self, ambient: Array) -> Array:
+    def from_ambient(self, ambient: Array) -> Array:
         """The time is recomputed from the space part."""
         size = float(np.abs(ambient[1:]).max()) / FARTHEST
-        return self._project(ambient * min(1.0, self.radius / (size or self.radius)))
+        return self.to_points(ambient * min(1.0, self.radius / (size or self.radius)))
 
-    def _ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, reach: float) -> float:
         """As a graph over the space part the metric is |dx|² - dT² <= |dx|²: no point moves farther than x."""
         return length if reach < self.radius * math.log(FARTHEST) else 0.0
 
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         time = self._lift(points[..., 1:] / self.radius)[..., 0]
         return np.asarray(np.abs(points[..., 0] / time - 1) <= MEMBERSHIP_TOL)
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         product = (vectors[..., 1:] * base[..., 1:]).sum(axis=-1) - vectors[..., 0] * base[..., 0]
         return np.asarray(np.abs(product) <= (TANGENT_TOL * norm(vectors) + TANGENT_FLOOR) * norm(base))
 
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         """Keep the space part and recompute the time."""
         return self._lift(raw[..., 1:] / self.radius)
 
-    def _mean_start(self, points: Array) -> Array:
+    def mean_start(self, points: Array) -> Array:
         """The Lorentzian centroid: the mean of the vectors, scaled back to the hyperboloid."""
         total = np.sum(map_ranges(lambda i, j: points[i:j].sum(axis=0), len(points), ROWS), axis=0)
         lorentz = math.sqrt(max(total[0] ** 2 - (total[1:] ** 2).sum(), np.finfo(float).tiny))
         # Far out the difference above cancels; any point is a valid start.
         return self._lift(total[1:] / lorentz) if lorentz > 1e-3 * total[0] else np.asarray(points[0])
 
-    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
         """The Hessian of rho²/2 is 1 along the log and (rho/R) coth(rho/R) across it."""
         time, n = float(_time(x[1:] / self.radius)[0]), len(points)
 
         def block(i: int, j: int) -> tuple[Array, Array, Array]:
-            logs = self._log(points[i:j], x)
+            logs = self.log_coords(points[i:j], x)
             rho = norm(logs)
             across = t_coth(rho / self.radius)
             times = _time(points[i:j, 1:] / self.radius)[:, 0]
@@ -175,20 +175,20 @@ class Hyperbolic(Space):
         """Stated bound on the rounding error of log, in units of roundoff."""
         return np.asarray(self.radius * (16 + 4 * self.d) * growth)
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def rounding_limit(self, radius: float, n: int) -> float:
         worst = self._log_error(2 * np.cosh(radius / self.radius))
         return rounding(float(worst), 2 * radius, n)
 
-    def _step_limit(self, radius: float) -> float:
+    def step_limit(self, radius: float) -> float:
         """A radial error is a few roundings of the distance; others are multiplied by the time."""
         return UNIT_ROUNDOFF * self.radius * (16 + 6 * math.sinh(min(radius / self.radius, 700.0)))
 
-    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """1 plus the least eigenvalue of the mean of b(rho_i + s) (|w|² - w wᵀ), w = sinh(rho_i) u_i: see Sphere.
 
         Here b(y) = (y coth y - 1)/sinh² y decreases.
         """
-        logs = self._log(points, centre) / self.radius
+        logs = self.log_coords(points, centre) / self.radius
         rho = norm(logs)
         sines = logs * sinhc(rho)[:, None]
 

@@ -39,8 +39,8 @@ class KendallShapes(Space):
     """
 
     k: int
-    _remedy: ClassVar[str] = "leave out configurations whose landmarks all coincide, are NaN or infinite"
-    _record_remedy: ClassVar[str] = _remedy
+    remedy: ClassVar[str] = "leave out configurations whose landmarks all coincide, are NaN or infinite"
+    _record_remedy: ClassVar[str] = remedy
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k", 3))
@@ -56,7 +56,7 @@ class KendallShapes(Space):
         return (self.k, 2)
 
     @property
-    def _inner_shape(self) -> tuple[int, ...]:
+    def inner_shape(self) -> tuple[int, ...]:
         return (self.k,)
 
     @property
@@ -75,41 +75,41 @@ class KendallShapes(Space):
         angle = 2 * math.pi * np.arange(self.k) / self.k
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1) / math.sqrt(self.k)
 
-    def _read(self, value: Any, name: str) -> Array:
+    def read(self, value: Any, name: str) -> Array:
         array = as_array(value, name)
-        self._check_form(array.shape, array.dtype, name)
+        self.check_form(array.shape, array.dtype, name)
         if array.dtype.kind == "c":
             return array.astype(np.complex128, copy=False)
         return np.ascontiguousarray(array, dtype=np.float64).view(np.complex128)[..., 0]
 
-    def _check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    def check_form(self, shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
         if dtype.kind == "c":
             _check_shape(shape, (self.k,), name, self)
         else:
-            super()._check_form(shape, dtype, name)
+            super().check_form(shape, dtype, name)
 
-    def _numbers(self, records: Any) -> Any:
-        return numbers(records, self.point_shape, self._inner_shape)
+    def numbers(self, records: Any) -> Any:
+        return numbers(records, self.point_shape, self.inner_shape)
 
-    def _write(self, values: Array, like: Any) -> Array:
+    def write(self, values: Array, like: Any) -> Array:
         if np.iscomplexobj(like):
             return values
         return np.ascontiguousarray(values).view(np.float64).reshape(*values.shape, 2)
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         angle = norm(coords)[..., None]
-        point = np.cos(angle) * base + sinc(angle) * self._from_coords(coords, base)
-        return self._project(point)
+        point = np.cos(angle) * base + sinc(angle) * self.from_coords(coords, base)
+        return self.to_points(point)
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         aligned, cosine = _align(points, base)
-        coords = self._to_coords(aligned - base, base)
+        coords = self.to_coords(aligned - base, base)
         sine = norm(coords)
         angle = np.arctan2(sine, cosine)
         factor = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
         return np.asarray(coords * factor[..., None])
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         v, z = _drop_centre(vectors), _drop_centre(base)
         phase, size = _phase(z[..., :1])
         # Reflection with z + phase·e_0: drops the component along z, real and imaginary.
@@ -117,7 +117,7 @@ class KendallShapes(Space):
         rest = v[..., 1:] - z[..., 1:] * (along / (1 + size))
         return np.ascontiguousarray(rest).view(np.float64)
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         z = _drop_centre(base)
         rest = np.ascontiguousarray(coords, dtype=np.float64).view(np.complex128)
         phase, size = _phase(z[..., :1])
@@ -125,18 +125,18 @@ class KendallShapes(Space):
         body = rest - z[..., 1:] * (along / (1 + size))
         return _restore_centre(np.concatenate([-phase * along, body], axis=-1))
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         t = norm(coords)
         inside = t < math.pi / 2
         safe = np.where(inside, t, 1.0)
         return np.where(inside, np.log(sinc(2 * safe)) + (2 * self.k - 6) * np.log(sinc(safe)), -np.inf)
 
-    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """(2k - 5) log sin t + log cos t."""
         power, sine, cosine = 2 * self.k - 5, m.sin(t), m.cos(t)
         return power * m.log(sine) + m.log(cosine), power * (cosine / sine) - sine / cosine
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """The base is centred and normalised exactly; the result is turned so that <origin, w> > 0."""
         from flint import acb
 
@@ -144,11 +144,11 @@ class KendallShapes(Space):
         ahead = _ideal_horizontal([acb(*pair) for pair in zip(coords[::2], coords[1::2], strict=True)], z, base)
         cosine, stretch = angle.cos(), angle.sinc()
         w = [cosine * x + stretch * v for x, v in zip(z, ahead, strict=True)]
-        product = ball_dot(w, self._read(self.origin, "origin").tolist())
+        product = ball_dot(w, self.read(self.origin, "origin").tolist())
         turn = product / abs(product)
         return [part for x in w for part in ((x * turn).real, (x * turn).imag)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         from flint import arb
 
         t, half_pi = ball_norm(coords), arb.pi() / 2
@@ -156,21 +156,21 @@ class KendallShapes(Space):
             return (2 * t).sinc().log() + (2 * self.k - 6) * t.sinc().log()
         return arb.neg_inf() if t >= half_pi else arb.nan()
 
-    def _from_ambient(self, ambient: Array) -> Array:
-        origin = self._read(self.origin, "origin")
-        z = self._project(self._read(ambient / (np.abs(ambient).max() or 1.0), "ambient"))
+    def from_ambient(self, ambient: Array) -> Array:
+        origin = self.read(self.origin, "origin")
+        z = self.to_points(self.read(ambient / (np.abs(ambient).max() or 1.0), "ambient"))
         return z if np.isfinite(z).all() else origin
 
-    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
         """As on the unit sphere: centring moves nothing farther, nor does forgetting the phase."""
         return min(length, 1.0) / 2
 
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
 
-    def _settle(self, points: Array) -> Array:
+    def settle(self, points: Array) -> Array:
         rounded = float(self._excess(points).max(initial=0.0)) <= 4 * UNIT_ROUNDOFF
-        return points if rounded else self._project(points)
+        return points if rounded else self.to_points(points)
 
     def _excess(self, points: Array) -> Array:
         """How far the configurations are from being centred and of size 1."""
@@ -179,14 +179,14 @@ class KendallShapes(Space):
         return np.asarray(np.maximum(np.abs(size - 1), np.abs(points @ np.ones(self.k)) / math.sqrt(self.k)))
 
     def _is_record(self, points: Array) -> Array:
-        return np.asarray(np.isfinite(self._project(points)).all(axis=-1))
+        return np.asarray(np.isfinite(self.to_points(points)).all(axis=-1))
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         allowed = TANGENT_TOL * norm(vectors) + TANGENT_FLOOR
         centred = np.abs(vectors.sum(axis=-1)) <= allowed * math.sqrt(self.k)
         return np.asarray(centred & (np.abs((base.conj() * vectors).sum(axis=-1)) <= allowed))
 
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         """Centre and scale; the rotation is kept, since it does not matter."""
         with np.errstate(all="ignore"):
             centred = raw - raw.mean(axis=-1, keepdims=True)
@@ -194,14 +194,14 @@ class KendallShapes(Space):
             usable = spread > 4 * UNIT_ROUNDOFF * self.k * size
             return np.asarray(np.where(usable, centred / np.where(usable, spread, 1.0), np.nan))
 
-    def _mean_start(self, points: Array) -> Array:
+    def mean_start(self, points: Array) -> Array:
         """Close to the full Procrustes mean, the leading eigenvector of sum z z*: three power steps."""
         start: Array = points[0]
         for _ in range(3):
             start = points.T @ (points @ start.conj()).conj() / len(points)
-        return self._project(start)
+        return self.to_points(start)
 
-    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The Hessian of rho²/2 is 1 along u, 2t cot 2t along iu, t cot t across both.
 
         What is added up is stretch·(z turned onto x, less x), which is as short as the log (see Sphere).
@@ -231,11 +231,11 @@ class KendallShapes(Space):
                 horizontal = pull - (x.conj() @ pull) * x
                 return np.asarray(across * v + horizontal.view(np.float64))
 
-            ahead = conjugate_gradients(apply, self._from_coords(g, x).view(np.float64))
-            return self._to_coords(ahead.view(np.complex128), x)
+            ahead = conjugate_gradients(apply, self.from_coords(g, x).view(np.float64))
+            return self.to_coords(ahead.view(np.complex128), x)
 
         return LocalModel(
-            descent=self._to_coords(total, x),
+            descent=self.to_coords(total, x),
             step=step,
             convexity=lower,
             reach=reach,
@@ -253,27 +253,27 @@ class KendallShapes(Space):
         """Of the mean of n logs no longer than this, of this mean 2t/sin 2t: certificate.md, section 5."""
         return stretch * rounding(8 + (20 * self.k + 112) * farthest, 2 * math.sin(farthest / 2), n)
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def rounding_limit(self, radius: float, n: int) -> float:
         farthest = min(2 * radius + 2 * math.sqrt(self._cosine_error), FARTHEST_LIMIT / 2)
         return self._rounding(stretch_at(2 * farthest), farthest, n)
 
-    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
+    def step_limit(self, radius: float) -> float:  # noqa: ARG002
         return 16 * UNIT_ROUNDOFF
 
-    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
         phase, cosine = _phase(candidates.conj() @ points.T)
         pull = (Angles.of(cosine).stretch * phase.conj()) @ points
         along = (candidates.conj() * pull).sum(axis=-1, keepdims=True)
         return norm(pull - along * candidates) / len(points)
 
-    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """1 minus the largest eigenvalue of the mean of b(y) (|w|² - w wᵀ - w' w'ᵀ) + 4 b(2y) cos²(rho_i) w' w'ᵀ.
 
         w = sin(rho_i) u_i with u_i towards x_i, w' = i w, y = rho_i + s and b as on the sphere. Both parts of
         what a record's Hessian falls short of 1, across its complex line and along i u, are b times a constant
         of the geodesic (docs/proofs/kng.md, section 4).
         """
-        logs = self._log(points, centre)
+        logs = self.log_coords(points, centre)
         rho = norm(logs)
         sines = logs * sinc(rho)[:, None]
         turned = np.ascontiguousarray(1j * sines.view(np.complex128)).view(np.float64)
@@ -286,7 +286,7 @@ class KendallShapes(Space):
             total = once @ (sines**2).sum(axis=1)
             return float(1 - (total + np.linalg.eigvalsh(spread)[-1]) / len(points))
 
-        return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
+        return np.maximum([floor(s) for s in times], super().hessian_floor(points, centre, times, farthest))
 
 
 def _align(points: Array, base: Array) -> tuple[Array, Array]:

@@ -130,7 +130,7 @@ class Part(NamedTuple):
     @classmethod
     def of(cls, points: Array, space: Space, x: Array) -> Part:
         """Of these records, to the model around x."""
-        model = space._local_model(points, x, hessian=False)
+        model = space.local_model(points, x, hessian=False)
         return cls(len(points), model.descent, model.across, model.farthest, model.rounding)
 
 

@@ -77,7 +77,7 @@ class Product(Space):
 
     def split(self, point: ArrayLike) -> list[Array]:
         """The points (or tangent vectors) of the factors."""
-        flat = np.split(self._read(point, "point"), np.cumsum(self._sizes)[:-1], axis=-1)
+        flat = np.split(self.read(point, "point"), np.cumsum(self._sizes)[:-1], axis=-1)
         return [
             part.reshape(*part.shape[:-1], *factor.point_shape)
             for part, factor in zip(flat, self.factors, strict=True)
@@ -89,17 +89,17 @@ class Product(Space):
             raise InputError(f"parts does not fit {self!r}: pass a list with one array per factor.")
         flat = []
         for i, (part, factor, size) in enumerate(zip(parts, self.factors, self._sizes, strict=True)):
-            array = factor._write(factor._read(part, f"parts[{i}]"), factor.origin)
+            array = factor.write(factor.read(part, f"parts[{i}]"), factor.origin)
             flat.append(array.reshape(*array.shape[: array.ndim - len(factor.point_shape)], size))
         check_batches(**{f"parts[{i}]": part.shape[:-1] for i, part in enumerate(flat)})
         lead = np.broadcast_shapes(*(part.shape[:-1] for part in flat))
         return np.concatenate([np.broadcast_to(part, (*lead, part.shape[-1])) for part in flat], axis=-1)
 
-    def _inner(self, points: Array) -> list[Array]:
+    def inner_parts(self, points: Array) -> list[Array]:
         """Each factor's points in its own inner form."""
-        return [f._read(part, "point") for f, part in zip(self.factors, self.split(points), strict=True)]
+        return [f.read(part, "point") for f, part in zip(self.factors, self.split(points), strict=True)]
 
-    def _split_coords(self, coords: Array) -> list[Array]:
+    def split_coords(self, coords: Array) -> list[Array]:
         return np.split(coords, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
 
     def _per_factor(self, name: str, *arguments: list[Any]) -> list[Array]:
@@ -107,90 +107,90 @@ class Product(Space):
 
     # --- primitives ---------------------------------------------------------------------------------------
 
-    def _exp(self, coords: Array, base: Array) -> Array:
-        return self._assemble(self._per_factor("_exp", self._split_coords(coords), self._inner(base)))
+    def exp_coords(self, coords: Array, base: Array) -> Array:
+        return self.assemble(self._per_factor("exp_coords", self.split_coords(coords), self.inner_parts(base)))
 
-    def _log(self, points: Array, base: Array) -> Array:
-        return np.concatenate(self._per_factor("_log", self._inner(points), self._inner(base)), axis=-1)
+    def log_coords(self, points: Array, base: Array) -> Array:
+        return np.concatenate(self._per_factor("log_coords", self.inner_parts(points), self.inner_parts(base)), axis=-1)
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
-        parts = self._per_factor("_to_coords", self._inner(vectors), self._inner(base))
+    def to_coords(self, vectors: Array, base: Array) -> Array:
+        parts = self._per_factor("to_coords", self.inner_parts(vectors), self.inner_parts(base))
         return np.concatenate(parts, axis=-1)
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
-        return self._assemble(self._per_factor("_from_coords", self._split_coords(coords), self._inner(base)))
+    def from_coords(self, coords: Array, base: Array) -> Array:
+        return self.assemble(self._per_factor("from_coords", self.split_coords(coords), self.inner_parts(base)))
 
-    def _assemble(self, inner: list[Array]) -> Array:
-        parts = [factor._write(part, factor.origin) for factor, part in zip(self.factors, inner, strict=True)]
+    def assemble(self, inner: list[Array]) -> Array:
+        parts = [factor.write(part, factor.origin) for factor, part in zip(self.factors, inner, strict=True)]
         return self.join(parts)
 
-    def _log_density(self, coords: Array) -> Array:
-        return np.asarray(sum(self._per_factor("_log_density", self._split_coords(coords))))
+    def log_density(self, coords: Array) -> Array:
+        return np.asarray(sum(self._per_factor("log_density", self.split_coords(coords))))
 
     @property
-    def _longest(self) -> float:
-        return math.hypot(*(factor._longest for factor in self.factors))
+    def longest_vector(self) -> float:
+        return math.hypot(*(factor.longest_vector for factor in self.factors))
 
     @property
-    def _growth_rate(self) -> float:
-        return math.hypot(*(factor._growth_rate for factor in self.factors))
+    def growth_rate(self) -> float:
+        return math.hypot(*(factor.growth_rate for factor in self.factors))
 
-    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
-        return self.factors[0]._log_area(t, m) if len(self.factors) == 1 else super()._log_area(t, m)
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
+        return self.factors[0].log_area(t, m) if len(self.factors) == 1 else super().log_area(t, m)
 
-    def _growth(self, t: float) -> Growth:
+    def volume_growth(self, t: float) -> Growth:
         """Each factor's own, at its share of the length in a typical direction."""
-        return product_growth(factor._growth(t * math.sqrt(factor.dim / self.dim)) for factor in self.factors)
+        return product_growth(factor.volume_growth(t * math.sqrt(factor.dim / self.dim)) for factor in self.factors)
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
-        parts = zip(self.factors, self._split_balls(coords), self._inner(base), strict=True)
-        return [entry for factor, c, p in parts for entry in factor._ideal_exp(c, p)]
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+        parts = zip(self.factors, self._split_balls(coords), self.inner_parts(base), strict=True)
+        return [entry for factor, c, p in parts for entry in factor.ideal_exp(c, p)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         from flint import arb
 
         parts = zip(self.factors, self._split_balls(coords), strict=True)
-        return sum((factor._ideal_log_density(c) for factor, c in parts), start=arb(0))
+        return sum((factor.ideal_log_density(c) for factor, c in parts), start=arb(0))
 
     def _split_balls(self, coords: list[arb]) -> list[list[arb]]:
         rest = iter(coords)
         return [list(islice(rest, factor.dim)) for factor in self.factors]
 
     @property
-    def _ambient_shape(self) -> tuple[int, ...]:
-        return (sum(math.prod(factor._ambient_shape) for factor in self.factors),)
+    def ambient_shape(self) -> tuple[int, ...]:
+        return (sum(math.prod(factor.ambient_shape) for factor in self.factors),)
 
-    def _from_ambient(self, ambient: Array) -> Array:
-        shapes = [factor._ambient_shape for factor in self.factors]
+    def from_ambient(self, ambient: Array) -> Array:
+        shapes = [factor.ambient_shape for factor in self.factors]
         flat = np.split(ambient, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
         parts = [part.reshape(shape) for part, shape in zip(flat, shapes, strict=True)]
-        return self._assemble(self._per_factor("_from_ambient", parts))
+        return self.assemble(self._per_factor("from_ambient", parts))
 
-    def _ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, reach: float) -> float:
         share = length / math.sqrt(len(self.factors))
-        return min(factor._ambient_step(share, reach) for factor in self.factors)
+        return min(factor.ambient_step(share, reach) for factor in self.factors)
 
-    def _contains(self, points: Array) -> Array:
-        return np.asarray(np.logical_and.reduce(self._per_factor("_contains", self._inner(points))))
+    def are_points(self, points: Array) -> Array:
+        return np.asarray(np.logical_and.reduce(self._per_factor("are_points", self.inner_parts(points))))
 
     def _is_record(self, points: Array) -> Array:
-        return np.asarray(np.logical_and.reduce(self._per_factor("_is_record", self._inner(points))))
+        return np.asarray(np.logical_and.reduce(self._per_factor("_is_record", self.inner_parts(points))))
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
-        parts = self._per_factor("_is_tangent", self._inner(vectors), self._inner(base))
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
+        parts = self._per_factor("are_tangent", self.inner_parts(vectors), self.inner_parts(base))
         return np.asarray(np.logical_and.reduce(parts))
 
-    def _project(self, raw: Array) -> Array:
-        return self._assemble(self._per_factor("_project", self._inner(raw)))
+    def to_points(self, raw: Array) -> Array:
+        return self.assemble(self._per_factor("to_points", self.inner_parts(raw)))
 
-    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
         """Factor by factor; one part that cannot be projected spoils the record."""
-        parts = zip(self.factors, self._inner(raw), self._inner(base), strict=True)
-        coords, usable = zip(*(factor._record_log(x, p) for factor, x, p in parts), strict=True)
+        parts = zip(self.factors, self.inner_parts(raw), self.inner_parts(base), strict=True)
+        coords, usable = zip(*(factor.record_log(x, p) for factor, x, p in parts), strict=True)
         return np.concatenate(coords, axis=-1), np.logical_and.reduce(usable)
 
-    def _settle(self, points: Array) -> Array:
-        return self._assemble(self._per_factor("_settle", self._inner(points)))
+    def settle(self, points: Array) -> Array:
+        return self.assemble(self._per_factor("settle", self.inner_parts(points)))
 
     def project(self, raw: Any) -> Array:
         """Factor by factor; also takes a sequence with the raw data of each factor."""
@@ -205,22 +205,22 @@ class Product(Space):
         except ValueError:
             return False
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def rounding_limit(self, radius: float, n: int) -> float:
         curved = [factor for factor in self.factors if not factor.is_flat]
-        worst = max((factor._rounding_limit(radius, n) for factor in curved), default=0.0)
+        worst = max((factor.rounding_limit(radius, n) for factor in curved), default=0.0)
         return math.sqrt(len(self.factors)) * worst
 
-    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
-        parts = self._per_factor("_gradient_norms", self._inner(points), self._inner(candidates))
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
+        parts = self._per_factor("gradient_norms", self.inner_parts(points), self.inner_parts(candidates))
         return norm(np.stack(parts, axis=-1))
 
-    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """The least of the factors': each moves at some speed w_j, sum w_j² = 1, hence no farther than s."""
-        parts = zip(self.factors, self._inner(points), self._inner(centre), strict=True)
-        return np.asarray(np.min([factor._hessian_floor(x, c, times, farthest) for factor, x, c in parts], axis=0))
+        parts = zip(self.factors, self.inner_parts(points), self.inner_parts(centre), strict=True)
+        return np.asarray(np.min([factor.hessian_floor(x, c, times, farthest) for factor, x, c in parts], axis=0))
 
-    def _point_rounding(self, radius: float) -> float:
-        return math.hypot(*(factor._point_rounding(radius) for factor in self.factors))
+    def point_rounding(self, radius: float) -> float:
+        return math.hypot(*(factor.point_rounding(radius) for factor in self.factors))
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         shrink = 1 / math.sqrt(len(self.factors))

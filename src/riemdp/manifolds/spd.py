@@ -90,7 +90,7 @@ class SPD(Space):
     """k x k symmetric positive definite matrices, as a set; the subclasses choose the metric."""
 
     k: int
-    _remedy: ClassVar[str] = "add a small multiple of the identity, or leave such records out"
+    remedy: ClassVar[str] = "add a small multiple of the identity, or leave such records out"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k", 1))
@@ -115,25 +115,25 @@ class SPD(Space):
         """The identity."""
         return np.eye(self.k)
 
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         """Symmetric within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
         return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(points))
 
-    def _settle(self, points: Array) -> Array:
+    def settle(self, points: Array) -> Array:
         return symmetric_part(points)
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         size = np.abs(vectors).max(axis=(-2, -1))
         skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))
         return np.broadcast_to(skew <= TANGENT_TOL * size, np.broadcast_shapes(skew.shape, base.shape[:-2]))
 
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         """Symmetrise; what is not positive definite then cannot become a point."""
         symmetric = symmetric_part(raw)
         with np.errstate(all="ignore"):
             return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
 
-    def _record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
         """One eigendecomposition for all of it: the logarithm of the whitened record, minus that of the base."""
         whitener, shift = self._frame(base)
         logs, usable = record_logs(raw, whitener)
@@ -147,7 +147,7 @@ class SPD(Space):
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
 
-    def _mean_closed_form(self, points: Array) -> FlatMean:
+    def closed_form_mean(self, points: Array) -> FlatMean:
         """exp(mean(log x_i)) in one pass, where the metric is flat: log-Euclidean, or 1 x 1.
 
         The point itself is rounded to u times its condition number.
@@ -165,5 +165,5 @@ class SPD(Space):
             good = self.contains(points[start : start + ROWS])
             if not good.all():
                 index = start + int(np.argmin(good))
-                raise InputError(f"X[{index}] is not a point of {self!r}: {self._remedy}.")
-        raise ConvergenceError(f"The records are too ill-conditioned for float64: {self._remedy}.")
+                raise InputError(f"X[{index}] is not a point of {self!r}: {self.remedy}.")
+        raise ConvergenceError(f"The records are too ill-conditioned for float64: {self.remedy}.")

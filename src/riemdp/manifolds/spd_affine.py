@@ -50,38 +50,38 @@ class SPDAffine(SPD):
         """[-1/2, 0]; 1 x 1 matrices are a line."""
         return (0.0 if self.k == 1 else -0.5, 0.0)
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         points = matrix_exp(invvecd(coords))
         if np.array_equal(base, self.origin):  # nothing to move: the same bits, without the work
             return points
         return definite(_congruence(np.linalg.cholesky(base), points))
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         whitener = np.linalg.inv(np.linalg.cholesky(base))
         return vecd(matrix_log(_congruence(whitener, points)))
 
     def _frame(self, base: Array) -> tuple[Array, Array]:
         return np.linalg.inv(np.linalg.cholesky(base)), np.zeros(self.dim)
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         return vecd(_congruence(np.linalg.inv(np.linalg.cholesky(base)), vectors))
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         return _congruence(np.linalg.cholesky(base), invvecd(coords))
 
-    def _point_rounding(self, radius: float) -> float:
+    def point_rounding(self, radius: float) -> float:
         """1 x 1 matrices are flat, and their mean is found in coordinates: one exp and one log, if floats hold it."""
         if self.k > 1:
             return 0.0
         return 8 * UNIT_ROUNDOFF * (1 + radius) if radius < -LOG_TINY else math.inf
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         """Sum over i < j of log sinhc((r_i - r_j)/2), r the eigenvalues of the whitened vector."""
         values, _ = eigh(invvecd(coords))
         i, j = np.triu_indices(self.k, 1)
         return np.asarray(log_sinhc((values[..., i] - values[..., j]) / 2).sum(axis=-1))
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """L exp(v) Lᵀ, at the point L Lᵀ of the computed Cholesky factor L of the base."""
         from flint import arb_mat
 
@@ -89,13 +89,13 @@ class SPDAffine(SPD):
         return list((factor * arb_mat(self._ideal_matrix(coords)).exp() * factor.transpose()).entries())
 
     @property
-    def _growth_rate(self) -> float:
+    def growth_rate(self) -> float:
         return affine_rate(self.k)
 
-    def _growth(self, t: float) -> Growth:
+    def volume_growth(self, t: float) -> Growth:
         return affine_growth(self.k, t)
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         from flint import acb_mat, arb
 
         try:
@@ -113,27 +113,27 @@ class SPDAffine(SPD):
             matrix[i][j] = matrix[j][i] = x / root
         return matrix
 
-    def _from_ambient(self, ambient: Array) -> Array:
+    def from_ambient(self, ambient: Array) -> Array:
         """Eigenvalues that rounding made negative, or zero, are lifted."""
         largest = float(np.abs(ambient).max()) / FARTHEST
         return definite(ambient / max(1.0, largest) + TINY * self.origin)
 
-    def _ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, reach: float) -> float:
         """Eigenvalues are at least e^-reach: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
         return min(length, 1.0) / 2 * math.exp(-reach)
 
-    def _mean_start(self, points: Array) -> Array:
+    def mean_start(self, points: Array) -> Array:
         """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""
         try:
             arithmetic, inverse = mean_and_inverse(points)
             harmonic = np.linalg.inv(inverse)
             with np.errstate(invalid="ignore"):  # infinite records
-                start = self._exp(self._log(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
+                start = self.exp_coords(self.log_coords(symmetric_part(harmonic), arithmetic) / 2, arithmetic)
         except np.linalg.LinAlgError:
             self._refuse(points)
         return start if np.isfinite(start).all() else self._refuse(points)
 
-    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
         exact = hessian and self.k <= LARGEST_HESSIAN
         moments = hessian and not exact and self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
@@ -171,14 +171,14 @@ class SPDAffine(SPD):
         values, vectors = eigh(_congruence(whitener, _sample(points, self._sample_size)))
         return np.log(values), vectors
 
-    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
         """All pairs at once if there are few records, else one candidate after the other."""
         if len(points) * self.k**2 < LARGEST_PAIRING:
-            return super()._gradient_norms(points, candidates)
+            return super().gradient_norms(points, candidates)
         whiteners = np.linalg.inv(np.linalg.cholesky(candidates))
         return np.array([np.linalg.norm(sum_logs(points, w).total) for w in whiteners]) / len(points)
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def rounding_limit(self, radius: float, n: int) -> float:
         """From the traces of records and x and of their inverses; whitened records have eigenvalues above e^-2r."""
         r = min(radius, 100.0)
         conditioning = self._largest_trace(r) ** 2 * math.exp(2 * r)
@@ -191,7 +191,7 @@ class SPDAffine(SPD):
         """
         return self.k - 1 + math.exp(r) + (math.sqrt(self.k) - 1) * r
 
-    def _step_limit(self, radius: float) -> float:
+    def step_limit(self, radius: float) -> float:
         """Of products and roots of matrices, times the condition number e^2r."""
         return 8 * (self.k + 1) ** 2 * UNIT_ROUNDOFF * math.exp(2 * min(radius, 100.0))
 

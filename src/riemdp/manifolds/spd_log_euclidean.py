@@ -28,52 +28,52 @@ class SPDLogEuclidean(SPD):
         """Flat."""
         return (0.0, 0.0)
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         return matrix_exp(matrix_log(base) + invvecd(coords))
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         return vecd(matrix_log(points) - matrix_log(base))
 
     def _frame(self, base: Array) -> tuple[None, Array]:
         return None, vecd(matrix_log(base))
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of log at the base (Daleckii-Krein), isometric by definition of the metric."""
         values, vectors_of_base = eigh(base)
         return vecd(_sandwich(vectors, vectors_of_base, log_slopes(values)))
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         values, vectors_of_base = eigh(base)
         return _sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
 
-    def _point_rounding(self, radius: float) -> float:
+    def point_rounding(self, radius: float) -> float:
         """The condition number of a matrix within the radius of the identity is at most exp(sqrt(2) r)."""
         return 4 * (self.k + 1) * UNIT_ROUNDOFF * math.exp(min(SQRT2 * radius, 700.0))
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """vecd(log x); the computed logarithm of the base is taken as exact."""
         return [c + x for c, x in zip(coords, vecd(matrix_log(base)).tolist(), strict=True)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
+    def ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
         from flint import arb
 
         return arb(0)
 
     @property
-    def _ambient_shape(self) -> tuple[int, ...]:
+    def ambient_shape(self) -> tuple[int, ...]:
         return (self.dim,)
 
-    def _from_ambient(self, ambient: Array) -> Array:
+    def from_ambient(self, ambient: Array) -> Array:
         """exp, the logarithm pulled back where an eigenvalue is out of range."""
         largest = float(np.abs(ambient).max()) or 1.0
         spectrum = np.linalg.eigvalsh(invvecd(ambient / largest))
         top = float(np.abs(spectrum).max()) * largest
         return matrix_exp(invvecd(ambient * min(1.0, math.log(FARTHEST) / (top or 1.0))))
 
-    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
         return length
 
     # --- the vector space ---------------------------------------------------------------------------------
@@ -89,12 +89,12 @@ class SPDLogEuclidean(SPD):
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k)."""
         p, q = self._operands(a, b)
-        return self._reach(self._log(q, self.origin), p, "b")
+        return self._reach(self.log_coords(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊖ b = exp(log a - log b)."""
         p, q = self._operands(a, b)
-        return self._reach(-self._log(q, self.origin), p, "b")
+        return self._reach(-self.log_coords(q, self.origin), p, "b")
 
     def _operands(self, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
         p, q = self._points(a, "a"), self._points(b, "b")
@@ -105,7 +105,7 @@ class SPDLogEuclidean(SPD):
         """t ⊙ a = exp(t log a) = a^t; `t` broadcasts with the leading axes."""
         times, point = finite_array(t, "t"), self._points(a, "a")
         check_batches(t=times.shape, a=self._batch(point))
-        return self._reach(times[..., None] * self._log(point, self.origin), self.origin, "t")
+        return self._reach(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class LogGaussian:
         space = self._space()
         x = space._points(points, "points")
         factor = np.linalg.cholesky(self.covariance)
-        standardised = np.linalg.solve(factor, space._log(x, self.mean)[..., None])[..., 0]
+        standardised = np.linalg.solve(factor, space.log_coords(x, self.mean)[..., None])[..., 0]
         log_det = np.log(np.diagonal(factor)).sum()
         exponent = -0.5 * (standardised**2).sum(axis=-1) - log_det - 0.5 * space.dim * math.log(2 * math.pi)
         return np.asarray(exponent + self._log_jacobian(x))
@@ -159,7 +159,7 @@ class LogGaussian:
         """`size` independent draws: exp of a Gaussian in the tangent space."""
         space = self._space()
         normal = random_generator(rng).standard_normal((whole_number(size, "size", 1), space.dim))
-        return space._exp(normal @ np.linalg.cholesky(self.covariance).T, self.mean)
+        return space.exp_coords(normal @ np.linalg.cholesky(self.covariance).T, self.mean)
 
 
 def log_slopes(values: Array) -> Array:

@@ -41,7 +41,7 @@ class Sphere(Space):
 
     d: int
     curvature: float = 1.0
-    _remedy: ClassVar[str] = "leave out records that are zero, NaN or infinite"
+    remedy: ClassVar[str] = "leave out records that are zero, NaN or infinite"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
@@ -79,7 +79,7 @@ class Sphere(Space):
         """The north pole (0, ..., 0, R)."""
         return np.asarray(self.radius * np.eye(self.d + 1)[-1])
 
-    def _exp(self, coords: Array, base: Array) -> Array:
+    def exp_coords(self, coords: Array, base: Array) -> Array:
         if coords.ndim == base.ndim == 1 and len(base) <= SHORT:
             return self._one_exp(coords.tolist(), base.tolist())
         p = unit(base)
@@ -95,7 +95,7 @@ class Sphere(Space):
         ahead = _one_from_pole([c / self.radius for c in coords], p)
         return self.radius * np.array(unit_of([cosine * x + stretch * v for x, v in zip(p, ahead, strict=True)]))
 
-    def _log(self, points: Array, base: Array) -> Array:
+    def log_coords(self, points: Array, base: Array) -> Array:
         p, q = unit(base), unit(points)
         angle = _angle(p, q)
         coords = _to_pole(q - p, p)
@@ -106,28 +106,28 @@ class Sphere(Space):
         factor = np.where(length > 0, angle / np.where(length > 0, length, 1.0), 1.0)
         return np.asarray(self.radius * coords * factor[..., None])
 
-    def _dist(self, a: Array, b: Array) -> Array:
+    def distance(self, a: Array, b: Array) -> Array:
         return self.radius * _angle(unit(a), unit(b))
 
-    def _to_coords(self, vectors: Array, base: Array) -> Array:
+    def to_coords(self, vectors: Array, base: Array) -> Array:
         return _to_pole(vectors, unit(base))
 
-    def _from_coords(self, coords: Array, base: Array) -> Array:
+    def from_coords(self, coords: Array, base: Array) -> Array:
         return _from_pole(coords, unit(base))
 
-    def _log_density(self, coords: Array) -> Array:
+    def log_density(self, coords: Array) -> Array:
         angle = norm(coords) / self.radius
         inside = angle < np.pi
         return np.where(inside, (self.d - 1) * np.log(sinc(np.where(inside, angle, 1.0))), -np.inf)
 
-    def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """(d - 1) log sin(t/R)."""
         sine, cosine = m.sin(t / self.radius), m.cos(t / self.radius)
         if self.d == 1:  # 0, and -inf past pi R
             return m.log(sine / abs(sine)), 0 * t
         return (self.d - 1) * m.log(sine), (self.d - 1) * cosine / sine / self.radius
 
-    def _ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """The base is normalised exactly; R is the float `radius`."""
         from flint import arb
 
@@ -137,7 +137,7 @@ class Sphere(Space):
         cosine, stretch = self.radius * angle.cos(), angle.sinc()
         return [cosine * x + stretch * v for x, v in zip(p, complement(coords, p, pivot), strict=True)]
 
-    def _ideal_log_density(self, coords: list[arb]) -> arb:
+    def ideal_log_density(self, coords: list[arb]) -> arb:
         from flint import arb
 
         angle, pi = ball_norm(coords) / self.radius, arb.pi()
@@ -145,18 +145,18 @@ class Sphere(Space):
             return (self.d - 1) * angle.sinc().log()
         return arb.neg_inf() if angle >= pi else arb.nan()
 
-    def _from_ambient(self, ambient: Array) -> Array:
-        return self._project(ambient) if ambient.any() else self.origin
+    def from_ambient(self, ambient: Array) -> Array:
+        return self.to_points(ambient) if ambient.any() else self.origin
 
-    def _ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
         """A change of x R turns a vector of length R by at most arcsin x, below 1.05 x for x <= 1/2."""
         return min(length, self.radius) / 2
 
-    def _contains(self, points: Array) -> Array:
+    def are_points(self, points: Array) -> Array:
         return np.asarray(np.abs(np.sqrt(self._squares(points)) - 1) <= MEMBERSHIP_TOL)
 
-    def _settle(self, points: Array) -> Array:
-        return points if self._are_rounded(points) else self._project(points)
+    def settle(self, points: Array) -> Array:
+        return points if self._are_rounded(points) else self.to_points(points)
 
     def _are_rounded(self, points: Array) -> bool:
         """Whether all lengths are R up to the last digits."""
@@ -172,19 +172,19 @@ class Sphere(Space):
         """Of the lengths, in units of R: a product, since sums over a short axis are slow."""
         return np.asarray((points * points) @ np.full(self.d + 1, self.curvature))
 
-    def _is_tangent(self, vectors: Array, base: Array) -> Array:
+    def are_tangent(self, vectors: Array, base: Array) -> Array:
         radial = np.abs((vectors * base).sum(axis=-1)) / self.radius
         return np.asarray(radial <= TANGENT_TOL * norm(vectors) + TANGENT_FLOOR)
 
-    def _project(self, raw: Array) -> Array:
+    def to_points(self, raw: Array) -> Array:
         """Scale to length R."""
         return self.radius * unit(raw)
 
-    def _mean_start(self, points: Array) -> Array:
+    def mean_start(self, points: Array) -> Array:
         total = np.ones(len(points)) @ points
-        return self._project(total) if norm(total) > 0 else np.asarray(points[0])
+        return self.to_points(total) if norm(total) > 0 else np.asarray(points[0])
 
-    def _local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """The log of q is stretch·(q - cosine·x); the Hessian of rho²/2 is 1 along it and `across` elsewhere.
 
         What is added up is stretch·(q - x), which is as short as the log: the rest is dropped with x's own direction.
@@ -231,27 +231,27 @@ class Sphere(Space):
         error = 8 + (6 * self.d + 64) * stretch_at(farthest) * farthest
         return self.radius * stretch * rounding(error, 2 * math.sin(farthest / 2), n)
 
-    def _rounding_limit(self, radius: float, n: int) -> float:
+    def rounding_limit(self, radius: float, n: int) -> float:
         farthest = min(2 * radius / self.radius + 2 * math.sqrt(self._cosine_error), FARTHEST_LIMIT)
         return self._rounding(stretch_at(farthest), farthest, n)
 
-    def _step_limit(self, radius: float) -> float:  # noqa: ARG002
+    def step_limit(self, radius: float) -> float:  # noqa: ARG002
         return 16 * UNIT_ROUNDOFF * self.radius
 
-    def _gradient_norms(self, points: Array, candidates: Array) -> Array:
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
         p, q = candidates / self.radius, points / self.radius
         pull = Angles.of(p @ q.T).stretch @ q
         along = (pull * p).sum(axis=-1, keepdims=True)
         return self.radius * norm(pull - along * p) / len(points)
 
-    def _hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """1 minus the largest eigenvalue of the mean of b(rho_i + s) (|w|² - w wᵀ), w = sin(rho_i) u_i.
 
         u_i points to x_i. A record's Hessian falls short of 1 by b(rho) sin²(its distance to the great circle), which
         is constant along the circle; b(y) = (1 - y cot y)/sin² y increases (docs/proofs/kng.md, section 3). Far
         away, the bound from the curvature alone may be better.
         """
-        logs = self._log(points, centre) / self.radius
+        logs = self.log_coords(points, centre) / self.radius
         rho = norm(logs)
         sines = logs * sinc(rho)[:, None]
 
@@ -260,7 +260,7 @@ class Sphere(Space):
             spread = (sines.T * bend) @ sines
             return float(1 - np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[-1] / len(points))
 
-        return np.maximum([floor(s) for s in times], super()._hessian_floor(points, centre, times, farthest))
+        return np.maximum([floor(s) for s in times], super().hessian_floor(points, centre, times, farthest))
 
 
 def _pull(points: Array, base: Array, weights: Array) -> Array:

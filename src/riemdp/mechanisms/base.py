@@ -97,4 +97,4 @@ def require_grid(scale: float) -> None:
 def root_mean_square(space: Space, points: Array, center: Array) -> float:
     """Root mean square distance of points to one of them."""
     with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean(space._dist(center, points) ** 2)))
+        return float(np.sqrt(np.mean(space.distance(center, points) ** 2)))

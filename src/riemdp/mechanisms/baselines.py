@@ -36,8 +36,8 @@ def nearest_points(noisy: Visible, ball: Ball) -> Array:
     """Back to the space: unit length on the sphere; matrices get eigenvalues not below those of the ball's points."""
     with np.errstate(all="ignore"):  # the zero vector has no direction
         if isinstance(ball.space, Sphere):
-            return _or_center(ball.space._project(noisy.vectors), ball)
-        floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(ball._inner_center)[0])
+            return _or_center(ball.space.to_points(noisy.vectors), ball)
+        floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(ball.inner_center)[0])
         values, frame = eigh(invvecd(noisy.vectors))
         return _or_center(definite(rebuild(np.maximum(values, floor), frame)), ball)
 
@@ -45,7 +45,7 @@ def nearest_points(noisy: Visible, ball: Ball) -> Array:
 def _or_center(points: Array, ball: Ball) -> Array:
     """The points; the ball's centre where float64 could not hold one."""
     lost = ~ball.space.contains(points)
-    points[lost] = ball._inner_center
+    points[lost] = ball.inner_center
     return points
 
 
@@ -131,7 +131,7 @@ def landmark_widths(ball: Ball) -> Array:
 
     An aligned record is a unit vector at an angle of at most r from m0, and m0 at arccos(m0_j) from the axis.
     """
-    angle = np.arccos(np.clip(landmarks(ball._inner_center), -1.0, 1.0))
+    angle = np.arccos(np.clip(landmarks(ball.inner_center), -1.0, 1.0))
     width = np.cos(np.maximum(angle - ball.radius, 0.0)) - np.cos(np.minimum(angle + ball.radius, np.pi))
     return np.asarray(width * (1 + 2.0**-40) + 2.0**-45)  # not below the exact one
 
@@ -143,13 +143,13 @@ def landmarks(shapes: Array) -> Array:
 
 def _as_shapes(noisy: Visible, ball: Ball) -> Array:
     with np.errstate(all="ignore"):
-        return _or_center(ball.space._project(np.ascontiguousarray(noisy.vectors).view(np.complex128)), ball)
+        return _or_center(ball.space.to_points(np.ascontiguousarray(noisy.vectors).view(np.complex128)), ball)
 
 
 @lru_cache(maxsize=256)
 def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) -> float:
     """Root mean square distance to the centre, if the value before noise is the centre; a fixed seed."""
-    center, rng = ball._inner_center, np.random.default_rng(0)
+    center, rng = ball.inner_center, np.random.default_rng(0)
     value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
     points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)
     least = UNIT_ROUNDOFF * min(1.0, ball.space.injectivity_radius)  # where float64 cannot tell points apart

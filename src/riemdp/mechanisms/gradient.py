@@ -107,7 +107,7 @@ def _without_last_bits(points: Visible, scale: float, ball: Ball) -> Array:
     """
     step, space = grid_step(scale), ball.space
     with np.errstate(all="ignore"):
-        coords = points.then(lambda x: space._log(x, space._read(space.origin, "origin")))
+        coords = points.then(lambda x: space.log_coords(x, space.read(space.origin, "origin")))
         coords = coords.then(lambda v: step * np.floor(v / step + 0.5))
     return carry(coords, np.zeros(space.dim), ball)
 
@@ -127,7 +127,7 @@ def _truncated_error(space: Space, scale: float, radius: float) -> float:
     share = (np.arange(size) + 0.5) / size * gammainc(space.dim, radius / scale)
     t = scale * gammaincinv(space.dim, share)
     direction = rng.standard_normal((size, space.dim))
-    weight = np.exp(space._log_density(direction * (t / np.linalg.norm(direction, axis=1))[:, None]))
+    weight = np.exp(space.log_density(direction * (t / np.linalg.norm(direction, axis=1))[:, None]))
     return math.sqrt(float(np.average(t**2, weights=weight)))
 
 

@@ -79,7 +79,7 @@ class Intrinsic:
         noise = RiemannianLaplace(space, space.origin, scale).sample_coords(size, rng)
         if space.is_flat:
             return carry(Visible(value + noise), footpoint, ball)
-        return from_origin(Visible(space._exp(noise, value)), ball)
+        return from_origin(Visible(space.exp_coords(noise, value)), ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """The law's own root mean square distance to its centre."""

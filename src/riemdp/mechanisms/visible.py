@@ -38,15 +38,15 @@ def carry(coords: Visible, footpoint: Array, ball: Ball) -> Array:
     space = ball.space
     if footpoint.any():
         at_foot = Visible(_held(coords, ball.at_origin(footpoint), space))
-        coords = at_foot.then(lambda points: space._log(points, space._read(space.origin, "origin")))
-    return _held(coords, ball._inner_center, space)
+        coords = at_foot.then(lambda points: space.log_coords(points, space.read(space.origin, "origin")))
+    return _held(coords, ball.inner_center, space)
 
 
 def from_origin(points: Visible, ball: Ball) -> Array:
     """Points around the origin, moved by the isometry that takes it to the ball's centre."""
     space = ball.space
     with np.errstate(all="ignore"):
-        coords = points.then(lambda x: space._log(x, space._read(space.origin, "origin")))
+        coords = points.then(lambda x: space.log_coords(x, space.read(space.origin, "origin")))
     return carry(coords, np.zeros(space.dim), ball)
 
 
@@ -54,9 +54,9 @@ def _held(visible: Visible, base: Array, space: Space) -> Array:
     """exp of these coordinates, halved where float64 cannot hold the point, at last the base."""
     coords = visible.vectors
     with np.errstate(all="ignore"):
-        points = space._exp(coords, base)
+        points = space.exp_coords(coords, base)
         while (lost := ~(held := space.contains(points)) & coords.any(axis=1)).any():
             coords = np.where(lost[:, None], coords / 2, coords)
-            points[lost] = space._exp(coords[lost], base)
+            points[lost] = space.exp_coords(coords[lost], base)
         points[~held] = base  # at the far end of float64 not even exp(0) is the base
     return points

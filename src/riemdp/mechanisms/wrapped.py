@@ -83,12 +83,12 @@ def _expected_error(mechanism: Wrapped, scale: float, space: Space) -> float:
 def _lengths(noise: Array, space: Space) -> Array:
     """rho(exp_p(v), p): |v| where no geodesic comes back, and there exp may be beyond float64."""
     if isinstance(space, Product):
-        parts = zip(space._split_coords(noise), space.factors, strict=True)
+        parts = zip(space.split_coords(noise), space.factors, strict=True)
         return norm(np.stack([_lengths(part, factor) for part, factor in parts], axis=-1))
     if space.injectivity_radius == math.inf:
         return norm(noise)
-    origin = space._read(space.origin, "origin")
-    return space._dist(origin, space._exp(noise, origin))
+    origin = space.read(space.origin, "origin")
+    return space.distance(origin, space.exp_coords(noise, origin))
 
 
 def isotropic_laplace(rng: np.random.Generator, size: int, dim: int) -> Array:

@@ -92,16 +92,16 @@ class View:
 
     def inner(self, points: Array) -> Array:
         """Points as the space's primitives see them."""
-        return self.release.space._read(points, "points")
+        return self.release.space.read(points, "points")
 
     def coordinates(self, points: Array, base: Array) -> Array:
         """Orthonormal coordinates of the logs of points at one of them, all in inner form."""
         with np.errstate(all="ignore"):
-            return self.release.space._log(points, base)
+            return self.release.space.log_coords(points, base)
 
     def circle(self, base: Array, radius: float) -> Array:
         """Points at this distance from one, in a space of dimension 2."""
-        return self.release.space._exp(radius * ROUND, base)
+        return self.release.space.exp_coords(radius * ROUND, base)
 
 
 def simulated_releases(release: Release, size: int, seed: int) -> Array:
@@ -115,7 +115,7 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     record = Bounded(release.value[None], ball)
     value = statistic_for(mechanism, release.statistic, foot).value(record, foot)
     points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
-    return release.space._write(points, ball.center)
+    return release.space.write(points, ball.center)
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,12 @@ def _surface_panels(view: View, project: Callable[[Array], Array], backdrop: Cal
 
     def whole(ax: Any) -> None:
         backdrop(ax)
-        rim, cloud = project(view.circle(view.ball._inner_center, view.ball.radius)), project(view.inner(view.cloud))
+        rim, cloud = project(view.circle(view.ball.inner_center, view.ball.radius)), project(view.inner(view.cloud))
         if np.isfinite(rim).all():
             ax.fill(*rim.T, color=ORANGE, alpha=0.12, linewidth=0)
         ax.plot(*rim.T, **RIM)
         _cloud(ax, cloud)
-        ax.plot(*project(view.ball._inner_center[None]).T, linestyle="none", **CENTER)
+        ax.plot(*project(view.ball.inner_center[None]).T, linestyle="none", **CENTER)
         ax.plot(*project(view.value[None]).T, linestyle="none", **RELEASED)
 
     return [Panel(whole), Panel(lambda ax: _close_up(ax, view))]
@@ -166,7 +166,7 @@ def _surface_panels(view: View, project: Callable[[Array], Array], backdrop: Cal
 
 def _close_up(ax: Any, view: View) -> None:
     """Around the released mean: distances and directions from it are true."""
-    center, error = view.ball._inner_center, view.release.expected_error
+    center, error = view.ball.inner_center, view.release.expected_error
     cloud = view.coordinates(view.inner(view.cloud), view.value)
     reach = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
     rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
@@ -255,11 +255,11 @@ def _graticule() -> list[Array]:
 
 def _circle_panels(view: View) -> list[Panel]:
     """The circle, simulated releases just outside of it; and how far the mean is from the centre."""
-    space, center = view.release.space, view.ball._inner_center
+    space, center = view.release.space, view.ball.inner_center
     radius = float(np.linalg.norm(center))
 
     def draw(ax: Any) -> None:
-        arc = space._exp(np.linspace(-view.ball.radius, view.ball.radius, 181)[:, None], center) / radius
+        arc = space.exp_coords(np.linspace(-view.ball.radius, view.ball.radius, 181)[:, None], center) / radius
         ax.plot(*ROUND.T, color="0.6", linewidth=1.2)
         ax.plot(*arc.T, **(RIM | {"linewidth": 4, "linestyle": "-"}))
         _cloud(ax, 1.07 * view.inner(view.cloud) / radius)
@@ -373,7 +373,7 @@ def _spectrum(ax: Any, view: View) -> None:
 
 def _landmark_panels(view: View) -> list[Panel]:
     """Landmarks of the released mean over the public centre, all turned onto the centre."""
-    center = view.ball._inner_center
+    center = view.ball.inner_center
     few = view.cloud[: max(20, MOST_DOTS // len(center))]
     released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, few))
 
@@ -416,7 +416,7 @@ def _number_landmarks(ax: Any, z: Array) -> None:
 
 def _coordinate_panels(view: View) -> list[Panel]:
     """Orthonormal coordinates at the public centre, and their predicted error."""
-    coords = view.coordinates(view.value, view.ball._inner_center)
+    coords = view.coordinates(view.value, view.ball.inner_center)
     return [Panel(lambda ax: _error_bars(ax, view, coords, 0 * coords, "coordinates at the public centre"))]
 
 
@@ -436,7 +436,7 @@ def _product_panels(view: View) -> list[Panel]:
 
 def _entry_panels(view: View) -> list[Panel]:
     """Entries of a vector, and their predicted error."""
-    return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball._inner_center, "entries"))]
+    return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball.inner_center, "entries"))]
 
 
 def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:

@@ -52,8 +52,8 @@ class Ball:
             raise InputError(f"radius = {radius!r}: pass a positive number, neither below 1e-100 nor above 1e100.")
         if radius >= self.space.uniqueness_radius:
             raise too_large(radius, self.space)
-        center = self.space._one_point(self.center, "center")
-        frozen = np.array(self.space._write(center, self.space.origin))
+        center = self.space.one_point(self.center, "center")
+        frozen = np.array(self.space.write(center, self.space.origin))
         frozen.flags.writeable = False
         object.__setattr__(self, "center", frozen)
         object.__setattr__(self, "radius", radius)
@@ -77,9 +77,9 @@ class Ball:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
         if footpoint is None:
             return np.zeros(self.space.dim)
-        point = self.space._one_point(footpoint, "footpoint")
+        point = self.space.one_point(footpoint, "footpoint")
         with np.errstate(all="ignore"):
-            coords = self.space._log(point, self._inner_center)
+            coords = self.space.log_coords(point, self.inner_center)
         if not np.isfinite(coords).all():
             raise InputError("footpoint is too far from the ball for float64: pass a nearer one.")
         return np.zeros_like(coords) if self.space.is_flat else coords  # flat: all footpoints do the same
@@ -90,12 +90,13 @@ class Ball:
         return math.frexp(self.radius)[1] - BITS
 
     @property
-    def _inner_center(self) -> Array:
-        return self.space._read(self.center, "center")
+    def inner_center(self) -> Array:
+        """The centre in the form of the space's own maps."""
+        return self.space.read(self.center, "center")
 
     def at_origin(self, coords: Array) -> Array:
         """Points with these coordinates at the centre, moved by the isometry that takes it to the origin."""
-        return self.space._exp(coords, self.space._read(self.space.origin, "origin"))
+        return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
 
 
 class Bounded:
@@ -111,8 +112,8 @@ class Bounded:
     def __init__(self, X: Any, ball: Ball) -> None:
         if not isinstance(ball, Ball):
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-        source, space = source_of(ball.space._numbers(X)), ball.space
-        space._check_form(source.shape, source.dtype, "X")
+        source, space = source_of(ball.space.numbers(X)), ball.space
+        space.check_form(source.shape, source.dtype, "X")
         if len(source.shape) != 1 + len(space.point_shape) - (source.dtype.kind == "c"):
             raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")
         self.ball, self.n, self._raw = ball, source.n, source
@@ -208,9 +209,9 @@ class Bounded:
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x; that of many records steps as a sample of them would."""
         if self.n <= SAMPLE:
-            return self.space._local_model(self._sample, x)
+            return self.space.local_model(self._sample, x)
         parts = self._around_origin.each(partial(Part.of, space=self.space, x=x))
-        return merged(parts, self.space.curvature_bounds[1], lambda g: self.space._local_model(self._sample, x).step(g))
+        return merged(parts, self.space.curvature_bounds[1], lambda g: self.space.local_model(self._sample, x).step(g))
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
@@ -234,12 +235,12 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
 
 def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
     """Coordinates at the centre of records of any real or complex type, and which of the records are usable."""
-    raw, axes = np.ascontiguousarray(ball.space._read(raw, "X")), tuple(range(1, 1 + len(ball.space._inner_shape)))
+    raw, axes = np.ascontiguousarray(ball.space.read(raw, "X")), tuple(range(1, 1 + len(ball.space.inner_shape)))
     if np.isfinite(raw).all():
-        return ball.space._record_log(raw, ball._inner_center)
+        return ball.space.record_log(raw, ball.inner_center)
     finite = np.isfinite(raw).all(axis=axes)
-    raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball._inner_center)
-    coords, usable = ball.space._record_log(raw, ball._inner_center)
+    raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball.inner_center)
+    coords, usable = ball.space.record_log(raw, ball.inner_center)
     return coords, usable & finite
 
 

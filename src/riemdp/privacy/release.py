@@ -189,7 +189,7 @@ def _check_types(rest: dict[str, Any]) -> None:
 
 
 def _point(value: Any, space: Space, name: str) -> Array:
-    return np.asarray(space._write(space._one_point(value, name), space.origin))
+    return np.asarray(space.write(space.one_point(value, name), space.origin))
 
 
 def release(
@@ -216,7 +216,7 @@ def release(
     with reserved(guarantee, described(f"{statistic} of {n} records, {plan.mechanism}", note), ledger) as paid:
         [point], grid = paid.draw(value, draw)
         return Release(
-            value=ball.space._write(point, ball.center),
+            value=ball.space.write(point, ball.center),
             statistic=statistic,
             guarantee=guarantee,
             mechanism=plan.mechanism,

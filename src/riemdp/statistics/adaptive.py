@@ -219,7 +219,7 @@ class Adaptive:
         if self.shares.radius is None:
             dim = self.ball.space.dim
             rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
-            farthest = self.ball.space._write(rim[0], self.ball.center)
+            farthest = self.ball.space.write(rim[0], self.ball.center)
             replace(self.mean, footpoint=farthest).plan(self.ball, self.shares.mean)
         elif not self.rungs(0):
             self.mean.plan(self.ball, self.shares.mean)
@@ -353,7 +353,7 @@ def into_ball(drawn: Drawn, ball: Ball) -> Array:
     """A drawn point, moved onto the ball if it is outside: post-processing."""
     with without_waiting():  # and with the same bits in every process
         coords = Visible(_to_ball(drawn.points, ball))
-        return ball.space._write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
+        return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
 def adaptation(value: Any) -> Adaptation | None:

@@ -99,7 +99,7 @@ class AlignedLandmarks:
 
 
 def _at_center(ball: Ball, coords: Array) -> Array:
-    return ball.space._exp(coords, ball._inner_center)
+    return ball.space.exp_coords(coords, ball.inner_center)
 
 
 def _aligned(ball: Ball, coords: Array) -> Array:

@@ -100,7 +100,7 @@ def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_it
     passes = whole_number(max_iter, "max_iter", 1)
     with one_blas_thread():  # already for the checks: its threads spin on for milliseconds
         result = solve(_records(X, space), None if tol is None else float(tol), passes)
-    return FrechetMean(space._write(result.point, X), result.error_bound, result.iterations)
+    return FrechetMean(space.write(result.point, X), result.error_bound, result.iterations)
 
 
 # --- the records of a public mean ------------------------------------------------------------------------
@@ -117,19 +117,19 @@ class Records:
         """The records of each factor of a product."""
         space = self.space
         assert isinstance(space, Product)
-        return [Records(x, f) for x, f in zip(space._inner(self.points), space.factors, strict=True)]
+        return [Records(x, f) for x, f in zip(space.inner_parts(self.points), space.factors, strict=True)]
 
     def closed_form(self) -> FlatMean:
         """The mean of a flat space."""
-        return self.space._mean_closed_form(self.points)
+        return self.space.closed_form_mean(self.points)
 
     def start(self) -> Array:
         """A first guess of the mean."""
-        return self.space._mean_start(self.points)
+        return self.space.mean_start(self.points)
 
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x."""
-        return self.space._local_model(self.points, x)
+        return self.space.local_model(self.points, x)
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """Find a ball of uniqueness that holds the records and x: the one around x, or another."""
@@ -142,13 +142,13 @@ def _records(X: Any, space: Space) -> Records:
     if not isinstance(space, Space):
         raise InputError(f"space = {space!r}: pass a space such as SPDAffine(3).")
     keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and isinstance(space, SPD)
-    array = np.asarray(X) if keep else space._read(X, "X")
-    if array.ndim != len(space._inner_shape) + 1 or array.shape[1:] != space._inner_shape or not len(array):
+    array = np.asarray(X) if keep else space.read(X, "X")
+    if array.ndim != len(space.inner_shape) + 1 or array.shape[1:] != space.inner_shape or not len(array):
         raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
     if isinstance(space, SPD):  # those are checked, and made symmetric, by the kernel that sums their logarithms
         return Records(array, space)
     with np.errstate(all="ignore"):
-        settled = space._settle(array)
+        settled = space.settle(array)
     if settled is not array:  # else all of them are points
         map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
     return Records(settled, space)
@@ -176,10 +176,10 @@ def certify(points: Array, space: Space, x: Array, tau: float) -> None:
     for i in range(1, 200):
         distances = _distances(points, space, center)
         farthest = int(np.argmax(distances))
-        radius = max(float(distances[farthest]), float(space._dist(center, x)) + tau)
+        radius = max(float(distances[farthest]), float(space.distance(center, x)) + tau)
         if radius < space.uniqueness_radius * (1 - 1e-9):
             return
-        center = space._exp(space._log(points[farthest], center) / (i + 1), center)
+        center = space.exp_coords(space.log_coords(points[farthest], center) / (i + 1), center)
     raise ConvergenceError(
         f"The records do not fit a ball of radius {space.uniqueness_radius:.4g} of {space!r} "
         f"(about {radius:.4g} is needed), so their Fréchet mean may not be unique: split them or use a subset."
@@ -187,7 +187,7 @@ def certify(points: Array, space: Space, x: Array, tau: float) -> None:
 
 
 def _distances(points: Array, space: Space, center: Array) -> Array:
-    return np.concatenate(map_ranges(lambda i, j: space._dist(center, points[i:j]), len(points), ROWS))
+    return np.concatenate(map_ranges(lambda i, j: space.distance(center, points[i:j]), len(points), ROWS))
 
 
 # --- the solver -------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _solve_product(records: RecordSums, tol: float | None, max_iter: int) -> Fre
     share = None if tol is None else tol / len(space.factors) ** 0.5
     parts = [_solve(factor, share, max_iter) for factor in records.factors()]
     bound = float(np.linalg.norm([part.error_bound for part in parts]))
-    point = space._assemble([part.point for part in parts])
+    point = space.assemble([part.point for part in parts])
     return FrechetMean(point, bound, max(part.iterations for part in parts))
 
 
@@ -265,7 +265,7 @@ def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, L
     length, longest = float(np.linalg.norm(step)), 0.5 * min(space.uniqueness_radius, 1e3)
     step = step * min(1.0, longest / length) if length > 0 else step
     for _ in range(6):
-        candidate = space._exp(step, x)
+        candidate = space.exp_coords(step, x)
         new = records.model(candidate)
         if new.slope < model.slope + 2 * model.rounding:
             break

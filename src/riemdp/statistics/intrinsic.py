@@ -135,7 +135,7 @@ def mean_point(records: Bounded) -> Array:
 
 
 def _point_budget(ball: Ball, n: int) -> tuple[float, float]:
-    return _budget(ball, n, np.zeros(ball.space.dim), ball.space._point_rounding(ball.radius))
+    return _budget(ball, n, np.zeros(ball.space.dim), ball.space.point_rounding(ball.radius))
 
 
 def _rounding_limit(space: Space, radius: float, n: int) -> float:
@@ -144,7 +144,7 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
     Gradients are sums over blocks, which are merged: no more roundings than in a block, whatever n.
     """
     with np.errstate(over="ignore"):
-        curved = 0.0 if space.is_flat else float(space._rounding_limit(radius, min(n, ROWS)))
+        curved = 0.0 if space.is_flat else float(space.rounding_limit(radius, min(n, ROWS)))
     return curved + 128 * UNIT_ROUNDOFF * radius
 
 
@@ -164,18 +164,18 @@ def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
     """log_p0 of the mean to within tol, factor by factor of a product; flat ones need no exp and log."""
     space = records.space
     if isinstance(space, Product):
-        parts = zip(records.factors(), space._split_coords(footpoint), strict=True)
+        parts = zip(records.factors(), space.split_coords(footpoint), strict=True)
         return np.concatenate([_coordinates(*part, tol / math.sqrt(len(space.factors))) for part in parts])
     if space.is_flat:
         return np.asarray(records.coordinate_mean().point - footpoint)
-    return space._log(_mean(records, tol), records.ball.at_origin(footpoint))
+    return space.log_coords(_mean(records, tol), records.ball.at_origin(footpoint))
 
 
 def _point(records: Bounded, tol: float) -> Array:
     """The mean to within tol, around the origin, factor by factor of a product."""
     space = records.space
     if isinstance(space, Product):
-        return space._assemble([_point(part, tol / math.sqrt(len(space.factors))) for part in records.factors()])
+        return space.assemble([_point(part, tol / math.sqrt(len(space.factors))) for part in records.factors()])
     return records.closed_form().point if space.is_flat else _mean(records, tol)
 
 
@@ -199,7 +199,7 @@ def _first_guess(records: Bounded) -> Array | None:
 
 
 def _from_origin(records: Bounded, x: Array) -> float:
-    return float(records.space._dist(records.ball.at_origin(np.zeros(records.space.dim)), x))
+    return float(records.space.distance(records.ball.at_origin(np.zeros(records.space.dim)), x))
 
 
 # --- a value for every data set (docs/proofs/bounded.md, section 4) -----------------------------------------------
@@ -218,7 +218,7 @@ def _descend(records: Bounded, tol: float) -> Array:
             model = records.model(x)
             if error_bound(model) <= tol:
                 break
-            ahead = space._exp(step * model.descent, x)
+            ahead = space.exp_coords(step * model.descent, x)
             if not _from_origin(records, ahead) <= 2 * radius:
                 break
             x = ahead
@@ -257,7 +257,7 @@ def _descent_error(space: Space, radius: float, limit: float) -> float:
         return share * max(_descent_error(factor, radius, limit / share) for factor in space.factors)
     if space.is_flat:
         return 0.0
-    wrong = _safe_step(space, radius) * limit + space._step_limit(radius)
+    wrong = _safe_step(space, radius) * limit + space.step_limit(radius)
     return SHARE_LEFT * wrong / _rate(space, radius) if _is_steady(space, radius, wrong) else math.inf
 
 

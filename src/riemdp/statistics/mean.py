@@ -324,7 +324,7 @@ def simulate(
     else:
         best = query.plan(ball, guarantee)
         points = query.simulate(best, query.value(best, records), ball, rng, count)
-    return ball.space._write(points, ball.center).view(Simulation)
+    return ball.space.write(points, ball.center).view(Simulation)
 
 
 def _adapted_draw(records: Bounded, adaptive: Adaptive, rng: np.random.Generator) -> Array:
