@@ -1,8 +1,10 @@
 """What every space can do, and the facts that the privacy proofs need of it.
 
-A space implements a handful of primitives in *orthonormal coordinates* of a tangent space: `exp_coords`, `log_coords`,
-`to_coords`, `from_coords`, `log_density`. Everything a user calls is built from them here, once, together
-with the checks of what the user passed. Primitives trust their input and are batched over leading axes.
+The core that a space must implement are its facts, four maps in *orthonormal coordinates* of a tangent space and what
+is a point: the abstract names below. Everything a user calls is built from them here, once, together with the checks of
+what the user passed; tangent means with wrapped noise need no more. What other mechanisms ask for are capabilities,
+which say what is missing where a space does not define them. Primitives trust their input and are batched over leading
+axes. docs/extending.md shows a space of one's own.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
 from riemdp.cells import numbers
-from riemdp.errors import ConvergenceError, InputError
+from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from flint import arb
 
 Array = NDArray[Any]
+
+# What only some mechanisms ask of a space, by the names that a refusal gives them.
+VOLUME, EXACT_POINTS = "volume density", "exact points"
+FRECHET_MODEL, CLOSED_FORM = "Fréchet model", "closed form of means"
 
 # How far from the space a point may lie, relative to its size, and still count as one of it.
 MEMBERSHIP_TOL = 1e-8
@@ -131,63 +137,6 @@ class Space(ABC):
         """Tangent vectors with these coordinates."""
 
     @abstractmethod
-    def log_density(self, coords: Array) -> Array:
-        """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
-
-    # --- the volume of spheres around a point (docs/proofs/riemannian_laws.md) -----------------------------
-
-    @property
-    def longest_vector(self) -> float:
-        """Beyond this length, not rounded down, exp is not one to one: such tangent vectors count for nothing."""
-        return MARGIN * self.injectivity_radius
-
-    @property
-    def growth_rate(self) -> float:
-        """c: the volume of balls grows like exp(c t), up to powers of t, or at most so fast."""
-        return (self.dim - 1) * math.sqrt(max(-self.curvature_bounds[0], 0.0))
-
-    def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
-        """log(t^(d-1) J(v)) up to a constant, and its derivative, if J depends on t = |v| alone; else None.
-
-        It is concave. `m` offers log, sin, ... for whatever t is: numpy, or its like for balls.
-        """
-        return ((self.dim - 1) * m.log(t), (self.dim - 1) / t) if self.is_flat else None
-
-    def volume_growth(self, t: float) -> Growth:
-        """A bound of log J(v) for every v, sharp or nearly so where |v| = t, which may be infinite."""
-        return comparison_growth(self.dim - 1, self.curvature_bounds[0], t)
-
-    # --- the same in ball arithmetic, for releases (docs/proofs/rounded_point.md) ---------------------------
-
-    @abstractmethod
-    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
-        """Entries of exp, in some orthonormal basis, at the exact point that the array `base` stands for.
-
-        They are those of an array of shape `ambient_shape`, row by row, and enclose the same real numbers
-        whatever the precision.
-        """
-
-    @abstractmethod
-    def ideal_log_density(self, coords: list[arb]) -> arb:
-        """log J(v), with -inf where exp is not one to one and NaN while the balls do not tell which."""
-
-    @abstractmethod
-    def from_ambient(self, ambient: Array) -> Array:
-        """A point close to these entries, whatever the finite floats are."""
-
-    @abstractmethod
-    def ambient_step(self, length: float, reach: float) -> float:
-        """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
-
-        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
-        """
-
-    @property
-    def ambient_shape(self) -> tuple[int, ...]:
-        """Shape of the entries that a release rounds."""
-        return self.point_shape
-
-    @abstractmethod
     def are_points(self, points: Array) -> Array:
         """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
 
@@ -213,61 +162,6 @@ class Space(ABC):
 
     def distance(self, a: Array, b: Array) -> Array:
         return np.asarray(np.linalg.norm(self.log_coords(b, a), axis=-1))
-
-    def closed_form_mean(self, points: Array) -> FlatMean:  # noqa: ARG002
-        """The mean of a flat space."""
-        raise ConvergenceError(f"{self!r} is curved: its mean has no closed form.")
-
-    def mean_start(self, points: Array) -> Array:  # noqa: ARG002
-        """A first guess of the mean."""
-        raise self._without("mean_start")
-
-    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
-        """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
-        raise self._without("local_model")
-
-    def rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
-        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
-
-        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
-        each that were merged (`riemdp.manifolds.local_model.merged`).
-        """
-        raise self._without("rounding_limit")
-
-    def step_limit(self, radius: float) -> float:  # noqa: ARG002
-        """Bound on the distance from an exact to a computed exp_x(v), x in a ball of this radius at the origin.
-
-        The vector v is short: what grows with its length is not counted.
-        """
-        raise self._without("step_limit")
-
-    def _without(self, method: str) -> ConvergenceError:
-        """What asks for this is the solver of curved spaces."""
-        if self.is_flat:
-            return ConvergenceError(f"{self!r} is flat: it has its mean in closed form, and no {method}.")
-        return ConvergenceError(f"{self!r} is curved and defines no {method}: its Fréchet means cannot be computed.")
-
-    def point_rounding(self, radius: float) -> float:  # noqa: ARG002
-        """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""
-        return 0.0
-
-    def gradient_norms(self, points: Array, candidates: Array) -> Array:
-        """‖grad F(x)‖ at every candidate x, F(x) = 1/(2n) sum rho(x, x_i)²; n numbers per candidate are held."""
-        if self.is_flat:
-            return self.distance(self.closed_form_mean(points).point, candidates)
-        return norm(self.log_coords(points[None], candidates[:, None]).mean(axis=1))
-
-    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
-        """Lower bounds at `times`, which never rise, on the Hessian of F along unit-speed geodesics from `centre`.
-
-        They hold where no record is farther than `farthest`, and no geodesic to one meets the cut locus
-        (docs/proofs/kng.md, section 2): 1 in no positive curvature, else the mean of a(rho_i + s), a(y) = y cot y.
-        """
-        k_max = self.curvature_bounds[1]
-        if k_max <= 0:
-            return np.ones_like(times)
-        rho = np.minimum(self.distance(points, centre) + times[:, None], farthest)
-        return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
     # --- what users call --------------------------------------------------------------------------------
 
@@ -344,6 +238,123 @@ class Space(ABC):
         """`size` random points around the origin, well within the ball where means are unique."""
         coords = self._random_coords(whole_number(size, "size", 1), random_generator(rng))
         return self.write(self.exp_coords(coords, self.read(self.origin, "origin")), self.origin)
+
+    # === capabilities: what only some mechanisms ask for, and a space may do without ==========================
+
+    def _lacks(self, capability: str, method: str) -> MechanismError:
+        """What a mechanism or a statistic says that needs more than the core."""
+        instead = "use statistic='tangent-mean' with a wrapped mechanism, which every space has"
+        return MechanismError(f"{self!r} has no {capability} (it defines no {method}): {instead}.")
+
+    # --- volume density: the Riemannian laws (docs/proofs/riemannian_laws.md) --------------------------------
+
+    def log_density(self, coords: Array) -> Array:  # noqa: ARG002
+        """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
+        raise self._lacks(VOLUME, "log_density")
+
+    @property
+    def longest_vector(self) -> float:
+        """Beyond this length, not rounded down, exp is not one to one: such tangent vectors count for nothing."""
+        return MARGIN * self.injectivity_radius
+
+    @property
+    def growth_rate(self) -> float:
+        """c: the volume of balls grows like exp(c t), up to powers of t, or at most so fast."""
+        return (self.dim - 1) * math.sqrt(max(-self.curvature_bounds[0], 0.0))
+
+    def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
+        """log(t^(d-1) J(v)) up to a constant, and its derivative, if J depends on t = |v| alone; else None.
+
+        It is concave. `m` offers log, sin, ... for whatever t is: numpy, or its like for balls.
+        """
+        return ((self.dim - 1) * m.log(t), (self.dim - 1) / t) if self.is_flat else None
+
+    def volume_growth(self, t: float) -> Growth:
+        """A bound of log J(v) for every v, sharp or nearly so where |v| = t, which may be infinite."""
+        return comparison_growth(self.dim - 1, self.curvature_bounds[0], t)
+
+    # --- exact points: the same in ball arithmetic, for releases (docs/proofs/rounded_point.md) ---------------
+
+    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:  # noqa: ARG002
+        """Entries of exp, in some orthonormal basis, at the exact point that the array `base` stands for.
+
+        They are those of an array of shape `ambient_shape`, row by row, and enclose the same real numbers
+        whatever the precision.
+        """
+        raise self._lacks(EXACT_POINTS, "ideal_exp")
+
+    def ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
+        """log J(v), with -inf where exp is not one to one and NaN while the balls do not tell which."""
+        raise self._lacks(EXACT_POINTS, "ideal_log_density")
+
+    def from_ambient(self, ambient: Array) -> Array:  # noqa: ARG002
+        """A point close to these entries, whatever the finite floats are."""
+        raise self._lacks(EXACT_POINTS, "from_ambient")
+
+    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+        """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
+
+        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
+        """
+        raise self._lacks(EXACT_POINTS, "ambient_step")
+
+    @property
+    def ambient_shape(self) -> tuple[int, ...]:
+        """Shape of the entries that a release rounds."""
+        return self.point_shape
+
+    # --- Fréchet model: certified means (docs/proofs/certificate.md) ------------------------------------------
+
+    def closed_form_mean(self, points: Array) -> FlatMean:  # noqa: ARG002
+        """The mean of a flat space."""
+        raise self._lacks(CLOSED_FORM, "closed_form_mean")
+
+    def mean_start(self, points: Array) -> Array:  # noqa: ARG002
+        """A first guess of the mean."""
+        raise self._lacks(FRECHET_MODEL, "mean_start")
+
+    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
+        """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
+        raise self._lacks(FRECHET_MODEL, "local_model")
+
+    def rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
+        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
+
+        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
+        each that were merged (`riemdp.manifolds.local_model.merged`).
+        """
+        raise self._lacks(FRECHET_MODEL, "rounding_limit")
+
+    def step_limit(self, radius: float) -> float:  # noqa: ARG002
+        """Bound on the distance from an exact to a computed exp_x(v), x in a ball of this radius at the origin.
+
+        The vector v is short: what grows with its length is not counted.
+        """
+        raise self._lacks(FRECHET_MODEL, "step_limit")
+
+    def point_rounding(self, radius: float) -> float:  # noqa: ARG002
+        """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""
+        return 0.0
+
+    # --- gradient bounds: the K-norm gradient law (docs/proofs/kng.md) -----------------------------------------
+
+    def gradient_norms(self, points: Array, candidates: Array) -> Array:
+        """‖grad F(x)‖ at every candidate x, F(x) = 1/(2n) sum rho(x, x_i)²; n numbers per candidate are held."""
+        if self.is_flat:
+            return self.distance(self.closed_form_mean(points).point, candidates)
+        return norm(self.log_coords(points[None], candidates[:, None]).mean(axis=1))
+
+    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
+        """Lower bounds at `times`, which never rise, on the Hessian of F along unit-speed geodesics from `centre`.
+
+        They hold where no record is farther than `farthest`, and no geodesic to one meets the cut locus
+        (docs/proofs/kng.md, section 2): 1 in no positive curvature, else the mean of a(rho_i + s), a(y) = y cot y.
+        """
+        k_max = self.curvature_bounds[1]
+        if k_max <= 0:
+            return np.ones_like(times)
+        rho = np.minimum(self.distance(points, centre) + times[:, None], farthest)
+        return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
     # --- reading what users pass ------------------------------------------------------------------------
 
