@@ -20,16 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import riemdp as rd
 from riemdp.audit import audit_draws
-from riemdp.estimators import (
-    ANY_CLASS,
-    RARE,
-    WITHIN_CLASSES,
-    ClassSums,
-    PrivateFrechetMean,
-    PrivateMDM,
-    PrivateTangentSpace,
-)
+from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
+from riemdp.statistics.class_means import ANY_CLASS, RARE, WITHIN_CLASSES, ClassSums
 
 HUGE = rd.PureDP(1e12)  # the noise is far below every tolerance
 SPD3 = rd.SPDAffine(3)

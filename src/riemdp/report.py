@@ -44,7 +44,8 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.statistics.mean import CLASS_MEANS, STATISTICS, WITHIN_CLASSES, plan
+from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
+from riemdp.statistics.mean import STATISTICS, plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

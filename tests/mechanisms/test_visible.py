@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.estimators import ClassSums
 from riemdp.mechanisms import baselines, gradient, visible
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.release import Drawn
 from riemdp.statistics import adaptive
+from riemdp.statistics.class_means import ClassSums
 
 SOURCE = Path(rd.__file__).parent
 # Where noise has just been added, or a drawn point is at hand, or nothing but the public ball.
@@ -26,7 +26,7 @@ MAKERS = {
     "mechanisms/baselines.py: Extrinsic.draw", "mechanisms/baselines.py: Extrinsic.simulate",
     "mechanisms/baselines.py: Pointwise.draw", "mechanisms/baselines.py: Pointwise.simulate",
     "statistics/adaptive.py: Adaptive.insist", "statistics/adaptive.py: into_ball",
-    "estimators.py: ClassSums.draw",
+    "statistics/class_means.py: ClassSums.draw",
 }  # fmt: skip
 HELPERS = [
     visible.carry, visible._held, visible.from_origin, baselines.nearest_points, baselines._as_shapes, gradient._without_last_bits,

@@ -28,10 +28,6 @@ from riemdp.version import __version__
 
 MOST_RECORDS = 2**53  # which floats count exactly
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
-WITHIN_CLASSES = (
-    "a record is replaced within its class, and a person contributes to one class only: labels and class sizes are"
-    " public, and one class mean changes (parallel composition)"
-)
 
 
 class Statistic(Protocol):
@@ -55,7 +51,6 @@ INPUTS: dict[str, dict[str, Statistic]] = {
     "landmarks": {"frechet-mean": AlignedLandmarks()},
 }
 STATISTICS = tuple(INPUTS["coordinates"])
-CLASS_MEANS = "tangent-means-of-classes"  # those of a PrivateMDM with private labels: a point of a product
 
 
 def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
