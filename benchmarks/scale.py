@@ -31,10 +31,10 @@ from rich.table import Table
 
 import riemdp as rd
 from riemdp.cli.workers import client_here
-from riemdp.data import open_records
+from riemdp.io.data import open_records
+from riemdp.io.sources import source_of
 from riemdp.kernels import spectral
 from riemdp.privacy.bounded import Bounded
-from riemdp.sources import source_of
 from riemdp.statistics.mean import Query
 
 RESULTS = Path(__file__).parent / "results"

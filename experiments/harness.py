@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.progress import track as progress
 
 import riemdp as rd
-from riemdp.files import write_whole
+from riemdp.io.files import write_whole
 from riemdp.plots.style import light, save_figure
 
 if TYPE_CHECKING:

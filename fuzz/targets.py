@@ -25,9 +25,9 @@ import numpy as np
 
 import riemdp as rd
 from mutations import Mutation, of_bytes, of_csv, of_json, of_npy, of_zip, several, zipped
-from riemdp.data import Stored, load_images, open_records
 from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
+from riemdp.io.data import Stored, load_images, open_records
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.composition import compose

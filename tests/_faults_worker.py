@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import riemdp as rd
-from riemdp import files
+from riemdp.io import files
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.ledger import Ledger

@@ -18,9 +18,9 @@ import pytest
 from typer.testing import CliRunner
 
 import riemdp as rd
-from riemdp.cells import NO_CLASS, complex_number, number, numbers, places
 from riemdp.cli import app
 from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+from riemdp.io.cells import NO_CLASS, complex_number, number, numbers, places
 from riemdp.statistics import sites
 
 pd = pytest.importorskip("pandas")

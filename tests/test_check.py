@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from riemdp.io.sources import MOST_ROWS
 from riemdp.privacy.bounded import Bounded
-from riemdp.sources import MOST_ROWS
 
 SPACES = [rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.SPDLogEuclidean(3), rd.KendallShapes(4)]
 

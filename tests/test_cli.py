@@ -370,7 +370,7 @@ def test_a_report_and_a_picture(here):
     assert (here / "mean.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("failing", ["riemdp.files.write_whole", "riemdp.plots.save_figure"])
+@pytest.mark.parametrize("failing", ["riemdp.io.files.write_whole", "riemdp.plots.save_figure"])
 def test_a_release_that_was_paid_for_is_never_lost(here, monkeypatch, failing):
     def full(path, content, *, force):
         raise OSError(errno.ENOSPC, "No space left on device")

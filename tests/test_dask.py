@@ -16,12 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 import riemdp as rd
-from riemdp import sources
 from riemdp.cli import app
 from riemdp.cli import workers as cli_workers
-from riemdp.data import open_records
+from riemdp.io import sources
+from riemdp.io.data import open_records
+from riemdp.io.sources import reporting
 from riemdp.privacy.bounded import Bounded
-from riemdp.sources import reporting
 from riemdp.statistics.mean import Query
 
 da = pytest.importorskip("dask.array")
@@ -272,7 +272,7 @@ if __name__ == "__main__":
     ("place", "says"),
     [
         (("distributed", "Client", "_start"), "nothing was released or spent."),
-        (("riemdp.sources", "DaskSource", "_parts"), "nothing was released; (mu = 0.5)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent."),
+        (("riemdp.io.sources", "DaskSource", "_parts"), "nothing was released; (mu = 0.5)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent."),
     ],
 )
 def test_ctrl_c_with_workers_is_one_line(tmp_path, place, says):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.data import load_array, load_images, load_records, open_records
+from riemdp.io.data import load_array, load_images, load_records, open_records
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, SPDAffine, SPDLogEuclidean, Sphere
 
 SPACES = [Euclidean(4), Sphere(3), Hyperbolic(3), SPDAffine(3), SPDLogEuclidean(2), KendallShapes(5)]

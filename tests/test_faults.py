@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp import files
+from riemdp.io import files
 from riemdp.privacy import ledger as ledger_module
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork(), kill -9 and limits")

@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.data import load_images, open_records
+from riemdp.io.data import load_images, open_records
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "fuzz"))
@@ -156,8 +156,8 @@ def test_an_array_is_not_allocated_before_its_size_is_believed(tmp_path, entries
 
 def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
     """The limit is a gigabyte for small files: here a megabyte, lest the test itself be the bomb."""
-    monkeypatch.setattr("riemdp.data.SMALL", 2**20)
-    monkeypatch.setattr("riemdp.data.LARGEST_EXPANSION", 100)
+    monkeypatch.setattr("riemdp.io.data.SMALL", 2**20)
+    monkeypatch.setattr("riemdp.io.data.LARGEST_EXPANSION", 100)
     (tmp_path / "X.npz").write_bytes(archive(header(10**6) + bytes(8 * 10**6)))
     assert "claims 8,000,128 bytes" in refused_within(tmp_path / "X.npz", 3)
     (tmp_path / "Y.npz").write_bytes(archive(header(10**5) + bytes(8 * 10**5)))
@@ -172,7 +172,7 @@ def test_an_archive_packed_so_that_reading_it_has_no_limit(tmp_path, method):
 
 def test_a_table_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("riemdp.data.SMALL", 2**20)
+    monkeypatch.setattr("riemdp.io.data.SMALL", 2**20)
     parquet.write_table(pyarrow.table({"x": np.zeros(10**6)}), tmp_path / "X.parquet", compression="zstd")
     assert "claims 8,000,00" in refused_within(tmp_path / "X.parquet", 3)
 
@@ -181,7 +181,7 @@ def test_a_table_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
 @pytest.mark.parametrize("chunks", [(10**5, 2), (1, 2)])
 def test_an_array_of_holes(tmp_path, monkeypatch, chunks):
     zarr = pytest.importorskip("zarr")
-    monkeypatch.setattr("riemdp.data.SMALL", 2**20 if chunks[0] > 1 else 2**30)
+    monkeypatch.setattr("riemdp.io.data.SMALL", 2**20 if chunks[0] > 1 else 2**30)
     zarr.open_array(str(tmp_path / "X.zarr"), mode="w", shape=(10**5, 2), chunks=chunks, dtype="f8")
     assert "claims" in (text := refused_within(tmp_path / "X.zarr", 20)) or "lacks" in text
 
@@ -189,7 +189,7 @@ def test_an_array_of_holes(tmp_path, monkeypatch, chunks):
 WATCHED = """
 import resource, sys
 import pyarrow.parquet, zarr, numpy
-from riemdp.data import open_records
+from riemdp.io.data import open_records
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     found = open_records(sys.argv[1]).arrays[0]
@@ -223,14 +223,14 @@ def test_a_list_of_two_hundred_million_zeros_is_not_unpacked(tmp_path):
 def test_pages_of_tables_are_counted(tmp_path, monkeypatch, compression, version):
     """What is counted is not less than what is decoded, and not much more: here random numbers, so that nothing shrinks."""
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    from riemdp.parquet_sizes import decoded_bytes
+    from riemdp.io.parquet_sizes import decoded_bytes
 
     X = np.random.default_rng(0).random((20_000, 4))
     for table in ({f"x{i}": column for i, column in enumerate(X.T)}, {"X": list(X)}):
         parquet.write_table(pyarrow.table(table), tmp_path / "X.parquet", compression=compression, data_page_version=version, row_group_size=3000)
         assert X.nbytes <= decoded_bytes(tmp_path / "X.parquet") < 2.5 * X.nbytes
-    monkeypatch.setattr("riemdp.data.SMALL", 10**4)
-    monkeypatch.setattr("riemdp.data.LARGEST_EXPANSION", 1)
+    monkeypatch.setattr("riemdp.io.data.SMALL", 10**4)
+    monkeypatch.setattr("riemdp.io.data.LARGEST_EXPANSION", 1)
     parquet.write_table(pyarrow.table({"X": [[0.0] * 10**4] * 3}), tmp_path / "X.parquet", compression=compression, data_page_version=version)
     assert "claims 240,0" in refused_within(tmp_path / "X.parquet", 3)
 

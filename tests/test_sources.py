@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp import sources
-from riemdp.data import open_records
+from riemdp.io import sources
+from riemdp.io.data import open_records
+from riemdp.io.sources import block_rows, reporting, source_of
 from riemdp.kernels.threads import _blas, _controller, map_ranges
-from riemdp.sources import block_rows, reporting, source_of
 
 N = 1003
 X = np.random.default_rng(0).standard_normal((N, 3, 3))

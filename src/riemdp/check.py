@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.io.rows import Rows
 from riemdp.manifolds import Euclidean, KendallShapes
 from riemdp.manifolds.base import MEMBERSHIP_TOL
 from riemdp.manifolds.spd import SPD
 from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
-from riemdp.rows import Rows
 
 Array = NDArray[Any]
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)

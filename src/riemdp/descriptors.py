@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from riemdp.arguments import finite_number
 from riemdp.errors import InputError
+from riemdp.io.sources import is_dask
 from riemdp.kernels.threads import map_ranges, this_thread_only
 from riemdp.manifolds.base import Array
-from riemdp.sources import is_dask
 
 Region = tuple[int, int, int, int]
 

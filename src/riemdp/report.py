@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError, printable
-from riemdp.files import write_whole
+from riemdp.io.files import write_whole
 from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,

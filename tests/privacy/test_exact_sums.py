@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import riemdp as rd
-from riemdp import rows, sources
+from riemdp.io import rows, sources
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds.local_model import Part, merged
 from riemdp.privacy import bounded

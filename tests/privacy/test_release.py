@@ -13,7 +13,8 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
-from riemdp import files, randomness
+from riemdp import randomness
+from riemdp.io import files
 from riemdp.mechanisms import wrapped
 from riemdp.privacy import release
 from riemdp.privacy.guarantee import Guarantee

@@ -39,7 +39,7 @@ def descriptors(
     import numpy as np
 
     from riemdp.descriptors import covariance_descriptors
-    from riemdp.files import write_whole
+    from riemdp.io.files import write_whole
 
     check_outputs({"--out": (out, (".npy",))}, [images], force=force)
     pixels = _load(images)
@@ -64,7 +64,7 @@ _BALL, _REST = ("--space", "spd-log-euclidean", "--eigenvalues"), ("--epsilon", 
 
 
 def _load(images: str) -> Array:
-    from riemdp.data import load_images
+    from riemdp.io.data import load_images
 
     def track(files: list[Path]) -> Iterator[Path]:
         with progress_bar("reading", len(files)) as progress:

@@ -13,7 +13,7 @@ import typer
 from riemdp.errors import InputError
 
 if TYPE_CHECKING:
-    from riemdp.data import Stored
+    from riemdp.io.data import Stored
     from riemdp.manifolds.base import Array, Space
     from riemdp.privacy.bounded import Ball
     from riemdp.privacy.guarantee import Guarantee
@@ -77,7 +77,7 @@ def parse_center(text: str, space: Space) -> Array:
 
 def load_point(text: str, space: Space, option: str, remedy: str = "pass a file") -> Array:
     """The public point in a file, projected onto the space."""
-    from riemdp.data import load_array, point_shape
+    from riemdp.io.data import load_array, point_shape
 
     try:
         array = load_array(text)

@@ -105,8 +105,8 @@ def check(
     riemdp check covariances.npy --space spd-affine --center identity --radius 1.5
     """
     from riemdp.check import check as look
-    from riemdp.data import open_records
-    from riemdp.sources import reporting
+    from riemdp.io.data import open_records
+    from riemdp.io.sources import reporting
 
     crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)

@@ -92,7 +92,7 @@ def mean(
     riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
-    from riemdp.data import open_records
+    from riemdp.io.data import open_records
 
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     budget = o.parse_budget(
@@ -193,7 +193,7 @@ class Order:
 
     def release(self, ledger: Ledger | None) -> Release:
         """The private mean, charged to the ledger."""
-        from riemdp.sources import reporting
+        from riemdp.io.sources import reporting
         from riemdp.statistics.mean import private_mean
         from riemdp.statistics.worth import settled
 
@@ -301,7 +301,7 @@ def _attempt(write: Callable[[], None]) -> bool:
 def _write_release(release: Release, path: Path, *, force: bool) -> None:
     import numpy as np
 
-    from riemdp.files import write_whole
+    from riemdp.io.files import write_whole
 
     if path.suffix.lower() == ".json":
         release.save(path, force=force)

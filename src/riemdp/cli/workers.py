@@ -17,7 +17,7 @@ from typing import Any
 
 from riemdp.cli.spending import interrupted_later, uninterrupted
 from riemdp.errors import InputError, RiemdpError
-from riemdp.stores import INSTALL
+from riemdp.io.stores import INSTALL
 
 PATIENCE = 30  # seconds for a scheduler to answer, and to have workers
 PACKAGES = ("riemdp", "numpy", "scipy", "numba")  # which must be the same everywhere, for the same bits

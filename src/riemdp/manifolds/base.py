@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
-from riemdp.cells import numbers
 from riemdp.errors import InputError, MechanismError
+from riemdp.io.cells import numbers
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from riemdp.errors import InputError
-from riemdp.files import write_whole
+from riemdp.io.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
+from riemdp.io.rows import Held, Rows, Turn
+from riemdp.io.sources import source_of
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import FlatMean, LocalModel
@@ -23,8 +25,6 @@ from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.radii import too_large
 from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.spd import SPD
-from riemdp.rows import Held, Rows, Turn
-from riemdp.sources import source_of
 
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.files import Format, check_target, read_json, write_whole
+from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError
-from riemdp.files import read_json, write_whole
+from riemdp.io.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.io.sources import Source, Task
 from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
 from riemdp.kernels.threads import map_ranges, one_blas_thread
-from riemdp.sources import Source, Task
 
 Array = NDArray[Any]
 T = TypeVar("T")

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.cells import number
 from riemdp.errors import InputError
+from riemdp.io.cells import number
+from riemdp.io.parquet_sizes import decoded_bytes
+from riemdp.io.sources import block_rows
+from riemdp.io.stores import Columns, Joined, Npy, Parquet, Zarr, one_sentence
+from riemdp.io.zarr_sizes import check_chunks
 from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
 from riemdp.manifolds.spd import SPD
-from riemdp.parquet_sizes import decoded_bytes
-from riemdp.sources import block_rows
-from riemdp.stores import Columns, Joined, Npy, Parquet, Zarr, one_sentence
-from riemdp.zarr_sizes import check_chunks
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
@@ -61,7 +61,7 @@ class Stored:
     """Private arrays as files hold them: one of all records, or several (`is_many`) of one or more each."""
 
     name: str
-    arrays: list[Any]  # in memory, or with slices of rows (riemdp.stores)
+    arrays: list[Any]  # in memory, or with slices of rows (riemdp.io.stores)
     is_table: bool = False
     is_many: bool = False
 
