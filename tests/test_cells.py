@@ -21,6 +21,7 @@ import riemdp as rd
 from riemdp.cli import app
 from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 from riemdp.io.cells import NO_CLASS, complex_number, number, numbers, places
+from riemdp.io.data import load_records
 from riemdp.statistics import sites
 
 pd = pytest.importorskip("pandas")
@@ -365,7 +366,7 @@ def test_odd_cells_of_parquet_files(tmp_path):
         for file, columns in (("good.parquet", good), ("odd.parquet", odd)):
             parquet.write_table(pyarrow.table(columns), place / file, row_group_size=3)
         assert run_on(place / "good.parquet", place) == run_on(place / "odd.parquet", place), name
-        found = rd.check(rd.data.load_records(place / "odd.parquet", PLANE), rd.Ball(PLANE, [0, 0], 9.0))
+        found = rd.check(load_records(place / "odd.parquet", PLANE), rd.Ball(PLANE, [0, 0], 9.0))
         assert (found.n, found.unusable) == (N, 1), name
         done += 1
     assert done > 40
