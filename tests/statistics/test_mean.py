@@ -193,7 +193,7 @@ def test_coordinates_at_a_far_footpoint_count_its_rounding(distance):
     space, rng = rd.Hyperbolic(2), np.random.default_rng(3)
     ball = rd.Ball(space, space.origin, 1.0)
     foot = distance * axes(space)[0]
-    limit = intrinsic.rounding_limit(space, max(1.0, distance), 10**6)
+    limit = intrinsic._rounding_limit(space, max(1.0, distance), 10**6)
     p = ball.at_origin(foot)
     for x in ball.at_origin(hard(rng, space, 20, 1.0)):
         with mpmath.workdps(60):
@@ -298,7 +298,7 @@ def test_where_nothing_can_be_certified_the_value_is_within_tolerance_all_the_sa
     """After the public number of steps, by 60 digits; even if every gradient is as wrong as it may be."""
     ball, rng, n = rd.Ball(space, space.origin, radius), np.random.default_rng(1), 5
     _, tolerance = intrinsic._budget(ball, n, np.zeros(space.dim))
-    limit = intrinsic.rounding_limit(space, radius, n)
+    limit = intrinsic._rounding_limit(space, radius, n)
     for wrong in (0.0, 0.9 * limit):
         records = Misled(records_at(hard(rng, space, n, radius), ball), ball, wrong)
         found = intrinsic._descend(records, tolerance / 2)
