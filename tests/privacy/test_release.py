@@ -489,3 +489,17 @@ def test_a_note_that_is_no_line_of_text_costs_nothing(tmp_path, note):
     with pytest.raises(rd.InputError, match=r"note|description"):
         _noted(ledger, note)
     assert ledger.spent is None
+
+
+def test_no_warning_tells_of_the_value_while_noise_is_drawn(tmp_path, recwarn):
+    """The logarithm of a zero somewhere in a law, as audits/torture.py found in the K-norm gradient."""
+    with release.reserved(rd.GDP(1.0), "mean", rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))) as paid:
+        assert paid.draw(lambda: np.zeros(2), np.log).tolist() == [-np.inf, -np.inf]
+    assert not recwarn
+
+
+def test_no_warning_while_a_release_is_planned(recwarn):
+    """Rapidities at the end of float64: public, but nobody's fault."""
+    ball = rd.Ball(rd.Hyperbolic(1), rd.Hyperbolic(1).origin, 25.434068777700702)
+    rd.plan(ball, 17, rd.GDP(0.05))
+    assert not recwarn

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from riemdp.errors import MechanismError
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball
@@ -25,10 +27,11 @@ class Request:
 
     def plan_one(self, mechanism: Mechanism) -> Plan:
         """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""
-        sensitivity = self.sensitivity(mechanism)
-        scale = mechanism.calibrate(self.guarantee, sensitivity, self.calibration)
-        mechanism.check(self.ball, self.n, sensitivity, scale)
-        error = mechanism.expected_error(scale, self.ball)
+        with np.errstate(all="ignore"):
+            sensitivity = self.sensitivity(mechanism)
+            scale = mechanism.calibrate(self.guarantee, sensitivity, self.calibration)
+            mechanism.check(self.ball, self.n, sensitivity, scale)
+            error = mechanism.expected_error(scale, self.ball)
         if not 0 < error < math.inf:
             raise MechanismError(
                 f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond float64: use other units."
