@@ -87,14 +87,19 @@ def round_to_grid(numbers: Callable[[int], list[arb]], grid: float) -> Array:
         decided = [int(floor) for floor in floors if floor is not None]
         return decided if len(decided) == len(floors) else None
 
-    return _as_floats(decide(multiples), grid)
+    return as_floats(decide(multiples), grid)
 
 
-def _as_floats(multiples: list[int], grid: float) -> Array:
+def as_floats(multiples: list[int], grid: float) -> Array:
     """k g as the nearest float, itself a multiple of g; past the float range the last multiple inside it."""
     top, bottom = grid.as_integer_ratio()
     last = int(sys.float_info.max) * bottom // top
     return np.array([min(max(k, -last), last) * top / bottom for k in multiples])
+
+
+def system_digits(count: int, bits: int) -> npt.NDArray[np.uint16]:
+    """So many random digits of at most 16 bits each."""
+    return np.frombuffer(os.urandom(2 * count), dtype=np.uint16) >> np.uint16(16 - bits)
 
 
 class SystemSource:

@@ -371,14 +371,14 @@ def test_zero_carries_no_sign():
 def test_beyond_53_bits_the_nearest_float_is_still_on_the_grid():
     multiples = [2**53 + 1, -(2**53) - 3, 2**60 + 2**7, 3**70, -(3**70)]
     for grid in (1.0, 2.0**-80, 2.0**40, 5e-324, 2.0**-1000):
-        released = randomness._as_floats(multiples, grid)
+        released = randomness.as_floats(multiples, grid)
         assert on_grid(released, grid)
         assert released.tolist() == [float(k * Fraction(grid)) for k in multiples]
 
 
 def test_past_the_float_range_the_last_multiple_of_the_grid():
     for grid in (2.0**-1074, 1.0, 2.0**971, 2.0**1000, 2.0**1023):
-        released = randomness._as_floats([2**3000, -(2**3000)], grid)
+        released = randomness.as_floats([2**3000, -(2**3000)], grid)
         assert on_grid(released, grid)
         assert released[0] == -released[1]
         assert Fraction(sys.float_info.max) - Fraction(grid) < Fraction(released[0])

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from riemdp.errors import InputError
+from riemdp.exact_normals import add_normals, is_worth_it
 from riemdp.randomness import LazyUniform, normals, replay, round_to_grid
 
 if TYPE_CHECKING:
@@ -37,11 +38,15 @@ def grid_step(scale: float) -> float:
 
 def add_gaussian(values: Array, scale: float, grid: float) -> Array:
     """Ideal Gaussian mechanism, rounded once to the grid: values + scale Z, Z standard normal in R^d."""
+    _check(values, scale, grid)
+    if is_worth_it(values.size):
+        return add_normals(values, scale, grid)
     return _rounded_once(values, scale, grid, normals)
 
 
 def add_laplace(values: Array, scale: float, grid: float) -> Array:
     """Ideal Laplace mechanism, rounded once to the grid: density ∝ exp(-|y - values|/scale) on R^d."""
+    _check(values, scale, grid)
     return _rounded_once(values, scale, grid, _isotropic_laplace)
 
 
@@ -61,7 +66,6 @@ def _rounded_once(values: Array, scale: float, grid: float, noise: Noise) -> Arr
     """The floats nearest to g floor((x_j + scale noise_j)/g + 1/2), with every floor decided exactly."""
     from flint import arb
 
-    _check(values, scale, grid)
     coordinates, tape = values.tolist(), list[LazyUniform]()
 
     def sums(bits: int) -> list[arb]:
