@@ -53,6 +53,38 @@ class NotOrthonormal(WrongDifferential):
         return super().log_coords(points, base) / SQUEEZE
 
 
+class NotOrthonormalAtTheOrigin(HalfPlane):
+    """A shortcut for one point, with a mistake along one axis."""
+
+    def squeeze(self, base):
+        return np.where((base == [0.0, 1.0]).all(axis=-1, keepdims=True), SQUEEZE, 1.0)
+
+    def to_coords(self, vectors, base):
+        return super().to_coords(vectors, base) / self.squeeze(base)
+
+    def from_coords(self, coords, base):
+        return super().from_coords(coords * self.squeeze(base), base)
+
+    def exp_coords(self, coords, base):
+        return super().exp_coords(coords * self.squeeze(base), base)
+
+    def log_coords(self, points, base):
+        return super().log_coords(points, base) / self.squeeze(base)
+
+
+class Accelerates(HalfPlane):
+    """The right curves, at a speed that grows: exp and log fit each other, distances are symmetric."""
+
+    def exp_coords(self, coords, base):
+        t = np.linalg.norm(coords, axis=-1, keepdims=True)
+        return super().exp_coords(coords * np.where(t > 0, np.sinh(t) / np.where(t > 0, t, 1.0), 1.0), base)
+
+    def log_coords(self, points, base):
+        found = super().log_coords(points, base)
+        s = np.linalg.norm(found, axis=-1, keepdims=True)
+        return found * np.where(s > 0, np.arcsinh(s) / np.where(s > 0, s, 1.0), 1.0)
+
+
 class StraightLines(HalfPlane):
     """Straight lines of the drawing in place of geodesics: exp and log fit each other, and the frame is orthonormal."""
 
@@ -144,6 +176,11 @@ class NoPoint(HalfPlane):
     origin = property(lambda self: np.array([0.0, -1.0]))
 
 
+class OneAnswer(HalfPlane):
+    def are_points(self, points):
+        return np.asarray((points[..., 1] > 0).all())
+
+
 class LeavesTheSpace(HalfPlane):
     def are_points(self, points):
         return (points[..., 1] > 0) & (np.abs(points[..., 0]) < 0.1)
@@ -152,7 +189,9 @@ class LeavesTheSpace(HalfPlane):
 BROKEN = {
     WrongLog: "log_coords inverts exp_coords",
     WrongDifferential: "exp_coords and to_coords disagree",
-    NotOrthonormal: "orthonormal",
+    NotOrthonormal: r"is the distance back \(are coordinates orthonormal\?\)",
+    NotOrthonormalAtTheOrigin: "coordinates are orthonormal, but they differ by",
+    Accelerates: "geodesics have constant speed",
     StraightLines: "the distance there is the distance back",
     OthersMatter: "log_coords of a record depends on the other records",
     OthersMatterToProjection: "to_points of a record depends on the other records",
@@ -167,6 +206,7 @@ BROKEN = {
     NoBroadcast: "take batches and broadcast",
     Coarse: "exp_coords gives numbers of type float32, not float64",
     NoPoint: "the origin to points, but it raised InputError",
+    OneAnswer: r"are_points\(\) of 8 points has shape \(\)",
     LeavesTheSpace: r"are_points\(\) says",
 }
 
@@ -238,8 +278,15 @@ def test_facts_that_are_true_but_not_sharp_pass(space, facts):
 @pytest.mark.parametrize("factor", [1.01, 1.5, np.inf])
 def test_too_large_an_injectivity_radius_is_found(space, factor):
     dishonest = lying(type(space), injectivity_radius=factor * space.injectivity_radius)(**vars(space))
-    with pytest.raises(AssertionError, match=r"injectivity_radius = |inverts"):
+    with pytest.raises(AssertionError, match=r"a geodesic of length .* is not shortest|inverts"):
         check_space(dishonest)
+
+
+def test_a_circle_is_not_a_line():
+    """Found by following a geodesic, whatever the injectivity radius is said to be."""
+    circle = lying(rd.Sphere, curvature_bounds=(0.0, 0.0), injectivity_radius=np.inf)(1)
+    with pytest.raises(AssertionError, match=r"injectivity_radius = inf, but a geodesic of length 6 is not shortest"):
+        check_space(circle)
 
 
 def test_what_is_no_space_is_refused():

@@ -118,7 +118,8 @@ class _Sample:
         with _blaming(space, "Exp takes vectors at the origin to points"):
             start = space.from_coordinates(reach * _lengths(rng) * _directions(BATCH, space.dim, rng), space.origin)
             bases = space.exp(start, space.origin)
-        return cls(space, unit, rng, bases, reach * _lengths(rng) * _directions(BATCH, space.dim, rng))
+        # In reverse: a long vector at the first base, which is the origin.
+        return cls(space, unit, rng, bases, reach * _lengths(rng)[::-1] * _directions(BATCH, space.dim, rng))
 
     @property
     def vectors(self) -> Array:
@@ -182,10 +183,9 @@ def _points(sample: _Sample) -> None:
     """The origin and what exp reaches are points."""
     space = sample.space
     _require(bool(space.contains(space.origin)), space, "the origin is not a point: are_points() says no")
-    for points in (sample.bases, space.random_point(BATCH, 0)):
-        good = space.contains(points)
-        _require(good.shape == (BATCH,), space, f"are_points() of {BATCH} points has shape {good.shape}")
-        _require(good.all(), space, "exp_coords() leads to what are_points() says is no point")
+    good = np.asarray(space.are_points(space.read(sample.bases, "points")))
+    _require(good.shape == (BATCH,), space, f"are_points() of {BATCH} points has shape {good.shape}")
+    _require(good.all(), space, "exp_coords() leads to what are_points() says is no point")
 
 
 # --- maps ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from scipy import stats
 import riemdp as rd
 from manifolds.half_plane import HalfPlane
 from riemdp.mechanisms import MECHANISMS
+from riemdp.testing import check_space
 
 FACTS = {"dim", "point_shape", "curvature_bounds", "injectivity_radius", "origin"}
 MAPS = {"exp_coords", "log_coords", "to_coords", "from_coords"}
@@ -28,6 +29,11 @@ def ball(space):
 
 def test_the_core_is_what_a_newcomer_implements():
     assert set(rd.Space.__abstractmethods__) == FACTS | MAPS | MEMBERSHIP
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_keeps_what_it_promises(space, seed):
+    check_space(space, seed=seed)
 
 
 def test_it_is_the_hyperbolic_plane(space):
