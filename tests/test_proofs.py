@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import riemdp.manifolds
+from manifolds.examples import exported_spaces
 from riemdp.mechanisms import MECHANISMS
 from riemdp.statistics.mean import INPUTS
 
@@ -24,17 +26,21 @@ def test_every_proof_fits_the_code():
 
 def test_every_proof_is_in_the_index_and_names_some_code():
     index = (FOLDER / "README.md").read_text()
-    for proof in FOLDER.glob("*.md"):
+    for proof in FOLDER.rglob("*.md"):
         if proof.name != "README.md":
-            assert f"]({proof.name})" in index
+            assert f"]({proof.relative_to(FOLDER).as_posix()})" in index
             assert hashes.LINE.search(proof.read_text()), proof.name
-    links = {link for proof in FOLDER.glob("*.md") for link in re.findall(r"\]\((\w+\.md)", proof.read_text())}
-    assert all((FOLDER / link).exists() for link in links)
+    links = {
+        proof.parent / link
+        for proof in FOLDER.rglob("*.md")
+        for link in re.findall(r"\]\(([\w/.]+\.md)", proof.read_text())
+    }
+    assert all(link.exists() for link in links)
 
 
 def test_no_line_is_misspelt():
     """What looks like a hash line is one: a typo would leave the code unproved."""
-    for proof in FOLDER.glob("*.md"):
+    for proof in FOLDER.rglob("*.md"):
         if proof.name != "README.md":
             text = proof.read_text()
             assert len(re.findall(r"^\s*proves", text, re.MULTILINE)) == len(hashes.LINE.findall(text)), proof.name
@@ -56,6 +62,76 @@ def _module(name):
 @pytest.mark.parametrize("kind", [type(s) for forms in INPUTS.values() for s in forms.values()])
 def test_every_statistic_has_a_proof(kind):
     assert f"{kind.__module__}.{kind.__qualname__}" in hashes.proved()
+
+
+# --- facts of spaces ------------------------------------------------------------------------------------------------
+
+# What every space states, and what it states only if it knows better than the common code.
+FACTS = ["dim", "point_shape", "curvature_bounds", "injectivity_radius", "origin"]
+MAPS = ["exp_coords", "log_coords", "to_coords", "from_coords"]
+OWN = ["distance", "log_density", "growth_rate", "longest_vector", "rounding_limit", "step_limit", "point_rounding"]
+DERIVED = ["is_flat", "uniqueness_radius", "growth_rate", "longest_vector"]
+COMMON = ("riemdp.manifolds.base", "riemdp.manifolds.capabilities")
+
+
+def definition(kind, name):
+    """The dotted name of the definition that a class has of an attribute, its own or inherited."""
+    owner = next(parent for parent in kind.__mro__ if name in vars(parent))
+    return f"{owner.__module__}.{owner.__qualname__}.{name}"
+
+
+def stated(kind):
+    """The definitions in which a space states its facts; what all spaces share is proved in spaces/base.md."""
+    own = [definition(kind, name) for name in OWN if hasattr(kind, name)]
+    return [definition(kind, name) for name in FACTS + MAPS] + [name for name in own if not name.startswith(COMMON)]
+
+
+def unproved(kind, folder=FOLDER / "spaces"):
+    """What a space states and no hash on its page, which is named after its module, holds on to."""
+    page = folder / f"{kind.__module__.rpartition('.')[2]}.md"
+    lines = hashes.LINE.findall(page.read_text()) if page.exists() else []
+    return [name for name in stated(kind) if name not in {proved for proved, _ in lines}]
+
+
+@pytest.mark.parametrize("kind", exported_spaces())
+def test_every_fact_of_a_space_has_a_proof(kind):
+    assert unproved(kind) == []
+
+
+def test_facts_that_follow_from_others_have_a_proof():
+    proved = hashes.proved(FOLDER / "spaces")
+    for name in DERIVED:
+        assert [page.name for page in proved[definition(riemdp.manifolds.Euclidean, name)]] == ["base.md"]
+
+
+def test_a_space_without_a_page_is_noticed(monkeypatch):
+    """A newcomer that is exported, whose facts nobody has proved: inherited ones have no page of its own either."""
+    newcomer = type("Newcomer", (riemdp.manifolds.Sphere,), {"__module__": "riemdp.manifolds.newcomer", "injectivity_radius": 1.0})
+    monkeypatch.setattr(riemdp.manifolds, "Newcomer", newcomer, raising=False)
+    monkeypatch.setattr(riemdp.manifolds, "__all__", [*riemdp.manifolds.__all__, "Newcomer"])
+    missing = {kind.__name__: unproved(kind) for kind in exported_spaces() if unproved(kind)}
+    assert list(missing) == ["Newcomer"]
+    assert missing["Newcomer"] == stated(newcomer)
+    assert "riemdp.manifolds.newcomer.Newcomer.injectivity_radius" in missing["Newcomer"]
+    assert "riemdp.manifolds.sphere.Sphere.curvature_bounds" in missing["Newcomer"]
+
+
+@pytest.mark.parametrize("fact", ["curvature_bounds", "injectivity_radius", "step_limit"])
+def test_a_page_that_leaves_out_a_fact_is_noticed(fact, tmp_path):
+    page = (FOLDER / "spaces" / "sphere.md").read_text()
+    (tmp_path / "sphere.md").write_text(page.replace(f"proves: riemdp.manifolds.sphere.Sphere.{fact} ", "of: "))
+    assert unproved(riemdp.manifolds.Sphere, tmp_path) == [f"riemdp.manifolds.sphere.Sphere.{fact}"]
+
+
+def test_a_changed_fact_is_noticed(tmp_path):
+    """Properties have hashes too, and folders beneath are looked at."""
+    name = "riemdp.manifolds.sphere.Sphere.curvature_bounds"
+    assert isinstance(hashes.find(name), ast.FunctionDef)
+    (tmp_path / "spaces").mkdir()
+    (tmp_path / "spaces" / "sphere.md").write_text(f"proves: {name} sha256:0123456789abcdef\n")
+    assert len(hashes.stale(tmp_path)) == 1
+    hashes.update(tmp_path)
+    assert hashes.stale(tmp_path) == []
 
 
 SOURCE = '''

@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent  # and what is beneath it
 LINE = re.compile(r"^proves: (?P<name>[\w.]+) sha256:(?P<hash>\w+)$", re.MULTILINE)
 
 
@@ -68,7 +68,7 @@ def _names(node: ast.AST) -> list[str]:
 def proved(folder: Path = FOLDER) -> dict[str, list[Path]]:
     """Every name that some proof names, and the proofs."""
     names: dict[str, list[Path]] = {}
-    for proof in sorted(folder.glob("*.md")):
+    for proof in sorted(folder.rglob("*.md")):
         for match in LINE.finditer(proof.read_text()):
             names.setdefault(match["name"], []).append(proof)
     return names
@@ -77,7 +77,7 @@ def proved(folder: Path = FOLDER) -> dict[str, list[Path]]:
 def stale(folder: Path = FOLDER) -> list[str]:
     """One line for each proof that does not fit the code."""
     complaints = []
-    for proof in sorted(folder.glob("*.md")):
+    for proof in sorted(folder.rglob("*.md")):
         for match in LINE.finditer(proof.read_text()):
             try:
                 now = digest(find(match["name"]))
@@ -91,7 +91,7 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 def update(folder: Path = FOLDER) -> None:
     """Write the present hashes into the proofs."""
-    for proof in sorted(folder.glob("*.md")):
+    for proof in sorted(folder.rglob("*.md")):
         text = proof.read_text()
         fresh = LINE.sub(_refreshed, text)
         if fresh != text:

@@ -246,7 +246,7 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
     """
     reference = exact(space)
     records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
-    basis = [_ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
+    basis = [ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
     if isinstance(space, SPDLogEuclidean):
         logs = (m * of_symmetric(mp.log, record) for m, record in zip(weights, records, strict=True))
         return of_symmetric(mp.exp, sum(logs) / sum(weights))
@@ -258,7 +258,7 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
 
     def moved(point, c):
         step = sum(t * e for t, e in zip(c, basis, strict=True))
-        return reference.exp(_tangent(space, step, point), point)
+        return reference.exp(tangent(space, step, point), point)
 
     point, h = reference.read(start), mp.mpf(10) ** -25
     for _ in range(12):
@@ -274,11 +274,11 @@ def _steps(h, dim):
     return [[h if i == j else mp.mpf(0) for j in range(dim)] for i in range(dim)]
 
 
-def _ambient(v):
+def ambient(v):
     return lift(v @ [1, 1j]) if v.ndim == 2 and v.shape[-1] == 2 and v.shape[0] > 2 else lift(v)
 
 
-def _tangent(space, v, p):
+def tangent(space, v, p):
     """v without what is not tangent at p."""
     if isinstance(space, Sphere):
         return v - p * (p @ v) / (p @ p)

@@ -109,8 +109,8 @@ class Space(ABC):
 
     @property
     def is_flat(self) -> bool:
-        """Isometric to a Euclidean space."""
-        return self.curvature_bounds == (0.0, 0.0)
+        """Isometric to a Euclidean space (docs/proofs/spaces/base.md): a flat torus is not."""
+        return self.curvature_bounds == (0.0, 0.0) and math.isinf(self.injectivity_radius)
 
     @property
     def uniqueness_radius(self) -> float:

@@ -172,7 +172,7 @@ class Hyperbolic(Space):
         )
 
     def _log_error(self, growth: Array) -> Array:
-        """Stated bound on the rounding error of log, in units of roundoff."""
+        """Stated bound on the error of log, in units of roundoff; `rounding` counts a few more of its length."""
         return np.asarray(self.radius * (16 + 4 * self.d) * growth)
 
     def rounding_limit(self, radius: float, n: int) -> float:
