@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import left_out
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
@@ -22,6 +23,11 @@ SPACES = [
 SMALLEST = [rd.Euclidean(1), rd.Sphere(1), rd.Hyperbolic(1), rd.SPDAffine(1), rd.SPDLogEuclidean(1), rd.KendallShapes(3)]
 LARGEST = [rd.Euclidean(100), rd.Sphere(100), rd.Hyperbolic(100), rd.KendallShapes(100)]
 PURE, GAUSSIAN = rd.PureDP(1.0), rd.GDP(1.0)
+
+
+def test_every_space_is_tortured():
+    assert left_out(SPACES) == []
+    assert left_out(SMALLEST, but=[rd.Product]) == []
 
 
 def ball_of(space):

@@ -1,18 +1,21 @@
-"""Example instances of every space, their isometries and extreme planes: the tables the suite runs on.
+"""The examples of every space that the package has, and references for some of what they do.
 
-A space that `riemdp.manifolds` exports and that is missing from a table fails `test_axioms.py`, loudly.
+Spaces are found by registration. Isometries and planes of extreme curvature are references, written down here by hand:
+a space without them fails `test_axioms.py`, loudly.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+import doctest
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-import riemdp.manifolds
 from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,
@@ -22,32 +25,31 @@ from riemdp.manifolds import (
     SPDAffine,
     SPDLogEuclidean,
     Sphere,
+    package_spaces,
 )
 
 Isometry = Callable[[np.ndarray], np.ndarray]
 Plane = tuple[np.ndarray, np.ndarray]
 
-EXAMPLES: dict[type[Space], list[Space]] = {
-    Euclidean: [Euclidean(1), Euclidean(3)],
-    Sphere: [Sphere(1), Sphere(2), Sphere(3, curvature=9.0), Sphere(5, curvature=0.25)],
-    Hyperbolic: [Hyperbolic(1), Hyperbolic(2), Hyperbolic(4, curvature=-4.0)],
-    SPDAffine: [SPDAffine(1), SPDAffine(2), SPDAffine(4)],
-    SPDLogEuclidean: [SPDLogEuclidean(1), SPDLogEuclidean(3)],
-    KendallShapes: [KendallShapes(3), KendallShapes(4), KendallShapes(7)],
-    Product: [
-        Product(SPDLogEuclidean(2)),
-        Product(Sphere(2), Euclidean(2)),
-        Product(SPDAffine(2), KendallShapes(4), Hyperbolic(2)),
-    ],
-}
 BATCH = 4
-SPACES = [space for examples in EXAMPLES.values() for space in examples]
+SPACES = [space for kind in package_spaces() for space in kind.examples()]
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
-def exported_spaces() -> list[type[Space]]:
-    """Every concrete space that the package offers."""
-    exported = (getattr(riemdp.manifolds, name) for name in riemdp.manifolds.__all__)
-    return [c for c in exported if inspect.isclass(c) and issubclass(c, Space) and not inspect.isabstract(c)]
+def left_out(picked: Iterable[object], but: Iterable[type[Space]] = ()) -> list[str]:
+    """Spaces of the package of which there is none in a list (or table) that is picked by hand, but for some."""
+    there = {kind if isinstance(kind, type) else type(kind) for kind in picked}
+    return [kind.__name__ for kind in package_spaces() if kind not in there | set(but)]
+
+
+def half_plane() -> type[Space]:
+    """The space of docs/extending.md, as the page defines it, in a module of its own."""
+    if "half_plane" not in sys.modules:
+        page = doctest.DocTestParser().get_doctest(PAGE.read_text(encoding="utf-8"), {}, "extending", str(PAGE), 0)
+        module = sys.modules["half_plane"] = ModuleType("half_plane")
+        for example in page.examples[:3]:
+            exec(example.source, vars(module))
+    return sys.modules["half_plane"].HalfPlane
 
 
 # --- points and vectors ------------------------------------------------------------------------------------
