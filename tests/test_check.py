@@ -13,7 +13,6 @@ from riemdp.io.sources import MOST_ROWS
 from riemdp.privacy.bounded import Bounded
 
 
-
 def at_distances(space, lengths):
     """Points at these distances from the origin, by the exponential map."""
     rng = np.random.default_rng(0)
