@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
+from riemdp.errors import MechanismError
 from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,
@@ -27,12 +28,12 @@ from riemdp.manifolds import (
     Sphere,
     package_spaces,
 )
+from riemdp.statistics.frechet import frechet_mean
 
 Isometry = Callable[[np.ndarray], np.ndarray]
 Plane = tuple[np.ndarray, np.ndarray]
 
 BATCH = 4
-SPACES = [space for kind in package_spaces() for space in kind.examples()]
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
@@ -50,6 +51,26 @@ def half_plane() -> type[Space]:
         for example in page.examples[:3]:
             exec(example.source, vars(module))
     return sys.modules["half_plane"].HalfPlane
+
+
+def is_complete(space: Space) -> bool:
+    """Whether it can do more than its core: has a volume, and Fréchet means."""
+    try:
+        space.log_volume_density(space.from_coordinates(np.zeros(space.dim), space.origin), space.origin)
+        frechet_mean(space.random_point(3, 0), space)
+    except MechanismError:
+        return False
+    return True
+
+
+EVERY = [space for kind in [*package_spaces(), half_plane()] for space in kind.examples()]
+SPACES = [space for space in EVERY if is_complete(space)]
+
+
+def with_others(picked: list[Space], but: Iterable[type[Space]] = ()) -> list[Space]:
+    """Spaces picked by hand for their sizes, and the last example of every other kind that can do as much."""
+    last = {type(space).__name__: space for space in SPACES}
+    return picked + [last[name] for name in left_out(picked, but) if name in last]
 
 
 # --- points and vectors ------------------------------------------------------------------------------------
@@ -209,4 +230,4 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
 
 def extreme_planes(space: Space) -> list[Plane]:
     """Orthonormal pairs, in coordinates at the origin, on which the curvature bounds are attained."""
-    return EXTREME_PLANES[type(space)](space)
+    return EXTREME_PLANES.get(type(space), lambda _: [])(space)

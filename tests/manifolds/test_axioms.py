@@ -13,13 +13,13 @@ from numpy.linalg import norm
 
 import riemdp
 from manifolds.examples import (
+    EVERY,
     EXTREME_PLANES,
     ISOMETRIES,
     SPACES,
     at,
     coords,
     extreme_planes,
-    half_plane,
     isometry,
     left_out,
     points,
@@ -27,7 +27,7 @@ from manifolds.examples import (
     seeds,
 )
 
-every_space = pytest.mark.parametrize("space", [*SPACES, *half_plane().examples()], ids=repr)
+every_space = pytest.mark.parametrize("space", EVERY, ids=repr)
 with_volume = pytest.mark.parametrize("space", SPACES, ids=repr)  # more than the core of a space
 TOL = 2e-12  # points stay within 2 of the origin, where conditioning costs at most a few thousand roundoffs
 
@@ -36,7 +36,7 @@ def assert_close(actual, expected, atol=TOL):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("picked", [SPACES, ISOMETRIES, EXTREME_PLANES], ids=["examples()", "isometries", "planes"])
+@pytest.mark.parametrize("picked", [EVERY, ISOMETRIES, EXTREME_PLANES], ids=["examples()", "isometries", "planes"])
 def test_every_space_is_in_the_suite(picked):
     """A new class says its examples itself; the references of tests/manifolds/examples.py are written for it."""
     assert left_out(picked) == []
@@ -284,7 +284,7 @@ def test_sectional_curvature_is_within_its_bounds(space, data, seed):
         assert (curvature <= k_max + slack(k_max)).all()
 
 
-@pytest.mark.parametrize("space", [space for space in SPACES if extreme_planes(space)], ids=repr)
+@pytest.mark.parametrize("space", [space for space in EVERY if extreme_planes(space)], ids=repr)
 def test_curvature_bounds_are_attained(space):
     found = [sectional_curvature(space, u, v, space.origin) for u, v in extreme_planes(space)]
     k_min, k_max = space.curvature_bounds
