@@ -26,6 +26,7 @@ import numpy as np
 
 import riemdp as rd
 from riemdp.errors import RiemdpError
+from riemdp.manifolds import package_spaces
 from riemdp.mechanisms import MECHANISMS
 from riemdp.statistics.adaptive import FOOTPOINT, Adaptation
 from riemdp.statistics.mean import rehearse
@@ -47,6 +48,8 @@ SPACES: list[rd.Space] = [
     rd.Product(rd.SPDLogEuclidean(2), rd.Hyperbolic(2)),
     rd.Product(rd.KendallShapes(3), rd.SPDAffine(2)),
 ]
+# A space that nobody has thought of above takes part with its examples.
+SPACES += [space for kind in package_spaces() if kind not in set(map(type, SPACES)) for space in kind.examples()]
 SIZES = [1, 1, 2, 2, 3, 5, 17, 64, 300]
 LARGEST = 2**14  # records in one block, where sums are longest; now and then
 STRENGTHS = [1e-30, 1e-18, 1e-9, 1e-3, 0.05, 0.2, 1.0, 1.0, 3.0, 20.0, 900.0, 1e4, 1e12, 1e40, 1e60]
@@ -89,13 +92,14 @@ def _center(space: rd.Space, rng: np.random.Generator) -> Array:
     kind = rng.random()
     if kind < 0.3:
         return space.origin
-    if kind < 0.75 or isinstance(space, rd.Sphere | rd.KendallShapes | rd.Product):
-        return space.random_point(1, rng)[0]
+    point = space.random_point(1, rng)[0]
+    if kind < 0.75 or np.isfinite(space.injectivity_radius):  # there is no far away
+        return point
     size = 10.0 ** rng.uniform(-300, 300)
-    if isinstance(space, rd.Hyperbolic):
-        direction = rng.standard_normal(space.dim) * min(size, 1e3) / np.sqrt(space.dim)
-        return space.exp(space.from_coordinates(direction, space.origin), space.origin)
-    return space.random_point(1, rng)[0] * size
+    if space.contains(point * size):
+        return point * size
+    direction = rng.standard_normal(space.dim) * min(size, 1e3) / np.sqrt(space.dim)
+    return space.exp(space.from_coordinates(direction, space.origin), space.origin)
 
 
 def _radius(space: rd.Space, n: int, rng: np.random.Generator) -> float:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,17 @@ from mutations import Mutation, of_bytes, of_csv, of_json, of_npy, of_zip, sever
 from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
 from riemdp.io.data import Stored, load_images, open_records
-from riemdp.manifolds import space_from_dict, space_to_dict
+from riemdp.manifolds import package_spaces, space_from_dict, space_names, space_to_dict
+from riemdp.manifolds.catalogue import center_names
 from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.composition import compose
 from riemdp.privacy.guarantee import Guarantee
 from watch import new_folder, watched
 
-SPACES = [rd.Euclidean(4), rd.Sphere(3), rd.Hyperbolic(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)]
+# Of four numbers each, or eight; a space that is missing here takes part with one of its examples.
+PICKED = [rd.Euclidean(4), rd.Sphere(3), rd.Hyperbolic(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)]
 PRODUCT = rd.Product(rd.Sphere(2), rd.Euclidean(1))
+SPACES = PICKED + [k.examples()[-1] for k in package_spaces() if k not in set(map(type, [*PICKED, PRODUCT]))]
 GUARANTEES = [rd.PureDP(1.0), rd.ApproxDP(1.0, 1e-6), rd.GDP(1.0), rd.RDP(2.0, 0.5), rd.ZCDP(0.1)]
 LONGEST_MESSAGE = 3000
 NAME = re.compile(r"(?!.*\.\.)[\w.]{1,40}(/[\w.]{1,40}){0,4}")  # of a file within a folder
@@ -132,11 +136,12 @@ def _fits(stored: Stored, space: rd.Space) -> bool:
 
 def _arrays() -> list[Any]:
     points = [space.random_point(4, _rng()) for space in SPACES]
-    return [*points, points[5] @ [1, 1j], np.arange(8, dtype=np.int32).reshape(2, 4), np.asfortranarray(points[3])]
+    landmarks, matrices = (space.random_point(4, _rng()) for space in (rd.KendallShapes(4), rd.SPDAffine(2)))
+    return [*points, landmarks @ [1, 1j], np.arange(8, dtype=np.int32).reshape(2, 4), np.asfortranarray(matrices)]
 
 
 def _tables() -> list[Any]:
-    return [array.reshape(len(array), -1) for array in _arrays()[:6]]
+    return [array.reshape(len(array), -1) for array in _arrays()[: len(SPACES)]]
 
 
 def _npz_seeds() -> list[bytes]:
@@ -297,7 +302,7 @@ def _object(case: bytes, *names: str) -> dict[str, Any]:
 
 def _release_seeds() -> list[bytes]:
     seeds = []
-    for space, guarantee in zip([*SPACES, PRODUCT], [*GUARANTEES, *GUARANTEES], strict=False):
+    for space, guarantee in zip([*SPACES, PRODUCT], cycle(GUARANTEES), strict=False):
         X = space.random_point(40, _rng())
         made = rd.private_mean(X, rd.Ball(space, space.origin, 0.5), guarantee)
         seeds.append(json.dumps(made.to_dict()).encode())
@@ -469,7 +474,7 @@ _WORDS = (
     "mean plan check descriptors audit ledger show --space --center --radius --eigenvalues --size --curvature --epsilon --delta --mu --rho --alpha"
     " --columns --header --no-header --mechanism --statistic --calibration --footpoint --adapt --anyway --ledger --budget-epsilon --budget-delta --budget-mu --budget-rho --budget-alpha --wait"
     " --out --report --json --quiet --records --spread --draws --confidence --seed --eta --features --region --help --version -h --"
-    " euclidean sphere hyperbolic spd-affine spd-log-euclidean kendall identity origin north auto wrapped-laplace wrapped-gaussian riemannian-laplace kng"
+    f" {' '.join([*space_names(), *center_names()])} auto wrapped-laplace wrapped-gaussian riemannian-laplace kng"
     " extrinsic-laplace extrinsic-gaussian pointwise-laplace frechet-mean tangent-mean analytic classical tuzel five"
 ).split()
 _NUMBERS = (
@@ -584,7 +589,7 @@ def _application() -> Any:
 
 def _mean_seeds() -> list[bytes]:
     seeds = []
-    for space, guarantee in zip([*SPACES, PRODUCT], [*GUARANTEES, *GUARANTEES], strict=False):
+    for space, guarantee in zip([*SPACES, PRODUCT], cycle(GUARANTEES), strict=False):
         for mechanism in ("auto", "wrapped-gaussian", "wrapped-laplace", "riemannian-laplace", "kng"):
             X = space.random_point(3, _rng()).tolist()
             asked = {

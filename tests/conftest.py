@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 # Helper modules beside the tests: `from manifolds.examples import ...`.
 sys.path.append(str(Path(__file__).parent))
 from reproducible import reproducible_bits
+from riemdp.manifolds.description import KNOWN
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -23,6 +24,15 @@ _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 settings.register_profile("stable", derandomize=True, max_examples=6, **_common)
 settings.register_profile("explore", max_examples=40, print_blob=True, **_common)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+
+@pytest.fixture(autouse=True)
+def _spaces_of_one_test() -> Iterator[None]:
+    """Spaces that a test defines are known to no other."""
+    before = dict(KNOWN)
+    yield
+    KNOWN.clear()
+    KNOWN.update(before)
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import SPACES
 from riemdp.io.sources import MOST_ROWS
 from riemdp.privacy.bounded import Bounded
-
-SPACES = [rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.SPDLogEuclidean(3), rd.KendallShapes(4)]
 
 
 def at_distances(space, lengths):

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import with_others
 from riemdp.io.data import load_array, load_images, load_records, open_records
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, SPDAffine, SPDLogEuclidean, Sphere
 
-SPACES = [Euclidean(4), Sphere(3), Hyperbolic(3), SPDAffine(3), SPDLogEuclidean(2), KendallShapes(5)]
+PICKED = [Euclidean(4), Sphere(3), Hyperbolic(3), SPDAffine(3), SPDLogEuclidean(2), KendallShapes(5)]
+SPACES = with_others(PICKED, but=[rd.Product])  # products are not on the command line
 
 
 def records(space, n=6):

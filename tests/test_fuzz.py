@@ -25,13 +25,14 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import left_out
 from riemdp.io.data import load_images, open_records
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "fuzz"))
 
 from mutations import of_bytes, several  # noqa: E402
-from targets import TARGETS, Target  # noqa: E402
+from targets import PRODUCT, SPACES, TARGETS, Target  # noqa: E402
 
 NEEDS = {"parquet": "pyarrow", "zarr": "zarr", "pictures": "PIL"}
 # About one or two seconds for each on a quiet machine.
@@ -50,6 +51,10 @@ def prepared(name):
 
 def test_every_target_has_a_share():
     assert set(CASES) == set(TARGETS)
+
+
+def test_every_space_has_its_turn():
+    assert left_out([*SPACES, PRODUCT]) == []
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import riemdp as rd
-from manifolds.examples import SPACES, exported_spaces
+from manifolds.examples import SPACES
 from riemdp import plots
 from riemdp.mechanisms import MECHANISMS
 
@@ -67,8 +67,8 @@ def test_every_mechanism_has_a_style_of_its_own():
     assert len({style["marker"] for style in plots.STYLES.values()}) == len(MECHANISMS)
 
 
-def test_the_panels_name_only_spaces_that_exist():
-    assert set(plots.PANELS) <= set(exported_spaces())
+def test_spaces_ask_for_pictures_that_exist_and_every_picture_is_asked_for():
+    assert {space.picture for space in [*SPACES, *MORE]} == set(plots.PICTURES)
 
 
 def test_a_wrong_release_is_refused():
@@ -127,7 +127,7 @@ def test_ellipse_is_one_standard_deviation():
 
 def test_ellipsoid_is_one_standard_deviation():
     matrix = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.5]])
-    mesh = plots.releases._mesh(matrix).reshape(3, -1)
+    mesh = plots.matrices.mesh(matrix).reshape(3, -1)
     np.testing.assert_allclose(np.einsum("in,ij,jn->n", mesh, np.linalg.inv(matrix), mesh), 1.0)
 
 

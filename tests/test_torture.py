@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import with_others
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
 
 RADIUS = {rd.KendallShapes: 0.3, rd.Sphere: 0.6, rd.Product: 0.2}
-SPACES = [
+SPACES = with_others([
     rd.Euclidean(3), rd.Sphere(2), rd.Sphere(2, curvature=1e-4), rd.Hyperbolic(2), rd.Hyperbolic(3, curvature=-9.0), rd.SPDAffine(2),
     rd.SPDAffine(3), rd.SPDLogEuclidean(2), rd.KendallShapes(4), rd.Product(rd.Sphere(2), rd.SPDAffine(2)),
-]  # fmt: skip
+])  # fmt: skip
 SMALLEST = [rd.Euclidean(1), rd.Sphere(1), rd.Hyperbolic(1), rd.SPDAffine(1), rd.SPDLogEuclidean(1), rd.KendallShapes(3)]
 LARGEST = [rd.Euclidean(100), rd.Sphere(100), rd.Hyperbolic(100), rd.KendallShapes(100)]
 PURE, GAUSSIAN = rd.PureDP(1.0), rd.GDP(1.0)

@@ -19,16 +19,7 @@ import numpy as np
 
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.io.files import write_whole
-from riemdp.manifolds import (
-    Euclidean,
-    Hyperbolic,
-    KendallShapes,
-    Product,
-    Space,
-    SPDAffine,
-    SPDLogEuclidean,
-    Sphere,
-)
+from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS
 from riemdp.plots import (
@@ -125,22 +116,6 @@ def _img(source: str, alt: str, caption: str, narrow: str = "") -> str:
 
 # --- what was released -------------------------------------------------------------------------------------
 
-RECORDS: dict[type[Space], Callable[[Any], str]] = {
-    Euclidean: lambda s: f"vectors of dimension {s.d}",
-    Sphere: lambda s: f"points of the {s.d}-dimensional sphere of radius {s.radius:.4g}",
-    Hyperbolic: lambda s: f"points of the {s.d}-dimensional hyperbolic space of curvature {s.curvature:.4g}",
-    SPDAffine: lambda s: f"positive definite {s.k} × {s.k} matrices (affine-invariant metric)",
-    SPDLogEuclidean: lambda s: f"positive definite {s.k} × {s.k} matrices (log-Euclidean metric)",
-    KendallShapes: lambda s: f"shapes of {s.k} landmarks in the plane",
-    Product: lambda s: "tuples of " + "; ".join(records_of(factor) for factor in s.factors),
-}
-
-
-def records_of(space: Space) -> str:
-    """What the points of a space are, in words."""
-    return RECORDS.get(type(space), lambda s: f"points of {s!r}")(space)
-
-
 def _title(release: Release) -> str:
     return f"Private {_noun(release)} of {release.n:,} records"
 
@@ -151,8 +126,7 @@ def _noun(release: Release) -> str:
 
 def _spaces(release: Release) -> tuple[Space, ...]:
     """That of the mean of each class, or of the one mean."""
-    space = release.space
-    return space.factors if release.statistic == CLASS_MEANS and isinstance(space, Product) else (space,)
+    return release.space.parts if release.statistic == CLASS_MEANS else (release.space,)
 
 
 def _has_classes(release: Release) -> bool:
@@ -167,7 +141,7 @@ def _error(release: Release) -> float:
 def _summary(release: Release) -> str:
     moved = "each of them" if _has_classes(release) else "it"
     return _p(
-        f"The {_noun(release)} of {release.n:,} {records_of(_spaces(release)[0])}, published with noise that "
+        f"The {_noun(release)} of {release.n:,} {_spaces(release)[0].words}, published with noise that "
         f"protects every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
         f"The noise is predicted to move {moved} by {_error(release):.3g}.",
         "lead",

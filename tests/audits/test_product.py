@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import left_out
 from riemdp.audit import audit_neighbours
 from riemdp.mechanisms.visible import from_origin
 from riemdp.neighbours import worst_neighbours
@@ -78,6 +79,9 @@ def test_every_mechanism_space_and_kind_of_guarantee_has_a_row():
     }
     assert offered <= {(case.place, case.mechanism, case.claimed) for case in cases}
     assert {case.place for case in cases if case.adapt} == set(product.SPACES)
+    assert left_out(product.SPACES.values()) == []
+    assert product.few_dimensions(rd.SPDAffine.examples()) == [rd.SPDAffine(1), rd.SPDAffine(2)]
+    assert product.few_dimensions([rd.Sphere(9), rd.Sphere(5)]) == [rd.Sphere(5)]
 
 
 def test_searched_neighbours_come_close_to_the_worst_ones():

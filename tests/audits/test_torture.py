@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import left_out
 from riemdp.mechanisms import MECHANISMS
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
@@ -100,6 +101,7 @@ def test_settings_and_data_come_again_from_their_seeds():
         assert np.array_equal(torture.data_set(asked, 3)[1], torture.data_set(again, 3)[1], equal_nan=True)
     assert {asked.options["mechanism"] for asked in found} == {"auto", *MECHANISMS}
     assert {repr(asked.ball.space) for asked in found} == set(map(repr, torture.SPACES))
+    assert left_out(torture.SPACES) == []
     radii = [asked.ball.radius for asked in found]
     assert min(radii) < 1e-90
     assert max(radii) > 1e90

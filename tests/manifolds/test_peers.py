@@ -8,7 +8,7 @@ import pytest
 
 import riemdp as rd
 from manifolds.exact import distance, drop, exact, exact_mean, lift, of_symmetric
-from manifolds.examples import at, reach
+from manifolds.examples import at, left_out, reach
 
 REL = 1e-12
 EXACT = [
@@ -24,6 +24,10 @@ EXACT = [
     rd.SPDLogEuclidean(3),
 ]
 N = 6
+
+
+def test_every_space_is_compared():
+    assert left_out(EXACT, but=[rd.Product]) == []  # products are compared factor by factor
 
 
 def sample(space):

@@ -13,6 +13,8 @@ import pytest
 
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean, length, lift
+from manifolds.examples import SPACES as COMPLETE
+from manifolds.examples import left_out
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.local_model import Part, merged
 
@@ -33,6 +35,12 @@ SPACES = [
     rd.SPDAffine(3),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
+
+
+def test_every_curved_space_is_here():
+    curved = {type(space) for space in COMPLETE if not space.is_flat}
+    others = [kind for kind in rd.manifolds.package_spaces() if kind not in curved]
+    assert left_out(SPACES, but=[*others, rd.Product]) == []  # the mean of a product is those of its factors
 
 
 def widest(space):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from enum import StrEnum
 from functools import partial
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riemdp.errors import InputError
+from riemdp.errors import InputError, RiemdpError
+from riemdp.manifolds.catalogue import center_names, space_class, space_names
 
 if TYPE_CHECKING:
     from riemdp.io.data import Stored
@@ -21,69 +23,76 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
 
 
-class SpaceName(StrEnum):
-    """Spaces that the command line knows."""
-
-    EUCLIDEAN = "euclidean"
-    SPHERE = "sphere"
-    HYPERBOLIC = "hyperbolic"
-    SPD_AFFINE = "spd-affine"
-    SPD_LOG_EUCLIDEAN = "spd-log-euclidean"
-    KENDALL = "kendall"
-
-    @property
-    def kind(self) -> Any:
-        """The class of the spaces of that name."""
-        from riemdp import manifolds as m
-
-        kinds = (m.Euclidean, m.Sphere, m.Hyperbolic, m.SPDAffine, m.SPDLogEuclidean, m.KendallShapes)
-        return dict(zip(SpaceName, kinds, strict=True))[self]
+# The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
+if TYPE_CHECKING:
+    SpaceName = str
+else:
+    SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
-def parse_space(name: SpaceName, size: int, curvature: float | None = None) -> Space:
+def parse_space(name: str, size: int, curvature: float | None = None) -> Space:
     """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
-    if curvature is not None and name not in (SpaceName.SPHERE, SpaceName.HYPERBOLIC):
+    kind = space_class(name)
+    if curvature is None:
+        space = _of_size(kind, name, size)
+    elif "curvature" in inspect.signature(kind).parameters:
+        space = _of_size(kind, name, size, curvature=curvature)
+    else:
         raise InputError(f"--curvature {curvature:g} does not fit --space {name}: leave it out.")
-    space: Space = name.kind(size) if curvature is None else name.kind(size, curvature=curvature)
     if math.prod(space.point_shape) > MOST_NUMBERS:
         raise InputError(f"--size {size} makes points of more than {MOST_NUMBERS:,} numbers: pass a smaller one.")
     return space
 
 
-def space_of(stored: Stored, name: SpaceName, size: int | None, curvature: float | None) -> Space:
+def _of_size(kind: Any, name: str, size: int, **options: float) -> Space:
+    """The space of this kind and size; where there is only one, its size is its dimension."""
+    if not inspect.signature(kind).parameters:
+        return _only(kind(), name, size)
+    try:
+        space: Space = kind(size, **options)
+    except RiemdpError:
+        raise
+    except (TypeError, ValueError) as problem:  # of a space that another package brings
+        raise InputError(f"--size {size} does not fit --space {name} ({problem}): pass another.") from None
+    return space
+
+
+def _only(space: Space, name: str, size: int) -> Space:
+    if size != space.dim:
+        raise InputError(f"--size {size} does not fit --space {name}: pass {space.dim}, its dimension.")
+    return space
+
+
+def space_of(stored: Stored, name: str, size: int | None, curvature: float | None) -> Space:
     """The space of that name whose points the files hold, by their shape unless the size is given."""
     if size is not None:
         return parse_space(name, size, curvature)
-    found = stored.size(name.kind)
+    found = stored.size(space_class(name))
     try:
-        name.kind(found)
+        _of_size(space_class(name), name, found)
     except InputError as problem:
         raise InputError(f"{stored.name!r} has shape {stored.shape}, hence {problem}") from None
     return parse_space(name, found, curvature)
 
 
 def parse_center(text: str, space: Space) -> Array:
-    """identity (matrices), north (sphere), origin (any space), or a file, projected onto the space."""
-    from riemdp.manifolds import Sphere
-    from riemdp.manifolds.spd import SPD
-
-    owners: dict[str, type] = {"identity": SPD, "north": Sphere, "origin": type(space)}
-    if text not in owners:
-        return load_point(text, space, "--center", f"pass {', '.join(owners)}, or a file")
-    if not isinstance(space, owners[text]):
+    """The origin, by a name that the space has for it, or the point in a file, projected onto the space."""
+    if text in ("origin", *space.center_names):
+        return space.origin
+    if text in center_names():
         raise InputError(f"--center {text} is no point of {space!r}: pass origin or a file.")
-    return space.origin
+    return load_point(text, space, "--center", f"pass {', '.join(center_names())}, or a file")
 
 
 def load_point(text: str, space: Space, option: str, remedy: str = "pass a file") -> Array:
     """The public point in a file, projected onto the space."""
-    from riemdp.io.data import load_array, point_shape
+    from riemdp.io.data import load_array
 
     try:
         array = load_array(text)
     except InputError as problem:
         raise InputError(f"{option} {text} cannot be used: {remedy}; {problem}") from None
-    shape = point_shape(array, space)
+    shape = space.shape_of_point(array.dtype)
     if array.size != math.prod(shape):
         raise InputError(f"{option} {text} has shape {array.shape}: pass one point of {space!r}, of shape {shape}.")
     try:
@@ -146,7 +155,8 @@ PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Outp
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
 _FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
 _SIZE = "Dimension d, size k of matrices, or number of landmarks"
-_CENTER, _RADIUS = "identity, origin, north, or a file.", "Of the public ball that holds the records."
+_CENTER = f"{', '.join(center_names())}, or a file."
+_RADIUS = "Of the public ball that holds the records."
 
 RecordsArgument = Annotated[str, typer.Argument(metavar="DATA", help=_FILES)]
 SpaceOption = Annotated[SpaceName, _place("--space", help="Where the records live.")]

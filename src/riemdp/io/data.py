@@ -30,8 +30,8 @@ from riemdp.io.parquet_sizes import decoded_bytes
 from riemdp.io.sources import block_rows
 from riemdp.io.stores import Columns, Joined, Npy, Parquet, Zarr, one_sentence
 from riemdp.io.zarr_sizes import check_chunks
-from riemdp.manifolds import Hyperbolic, KendallShapes, Space, Sphere
-from riemdp.manifolds.spd import SPD
+from riemdp.manifolds import Space
+from riemdp.manifolds.description import ArrayForm
 
 Array = NDArray[Any]
 FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
@@ -93,7 +93,7 @@ class Stored:
 
     def _record_shape(self, space: Space) -> tuple[int, ...]:
         """The shape of a point in all of the arrays, which hold at least one."""
-        shapes = {point_shape(array, space) for array in self.arrays}
+        shapes = {space.shape_of_point(array.dtype) for array in self.arrays}
         if len(shapes) > 1:
             raise InputError(f"{self.name!r} holds real and complex numbers: make all files alike.")
         shape = shapes.pop()
@@ -123,25 +123,10 @@ class Stored:
         return found
 
     def size(self, kind: type[Space]) -> int:
-        """The k or d of the space of that kind whose points these arrays hold, by the number of their entries."""
-        shape = self.shape
-        if len(shape) < 2 and not self.is_many:
-            raise InputError(f"{self.name!r} has shape {shape}: pass an array of several records.")
-        last = shape[-1] if shape else 1
-        if issubclass(kind, SPD):
-            return math.isqrt(last) if self.is_table else last
-        if kind is KendallShapes and self.arrays[0].dtype.kind != "c":
-            return last // 2 if self.is_table else (1, *shape)[-2]
-        return last - 1 if kind in (Sphere, Hyperbolic) else last
-
-
-def point_shape(array: Any, space: Space) -> tuple[int, ...]:
-    """The shape of a point in an array of this type of numbers: landmarks may be complex."""
-    if array.dtype.kind == "c" and isinstance(space, KendallShapes):
-        return (space.k,)
-    if array.dtype.kind == "c":
-        raise InputError(f"complex numbers are no records of {space!r}: pass real ones.")
-    return space.point_shape
+        """The size of the space of that kind whose points these arrays hold, by the number of their entries."""
+        if len(self.shape) < 2 and not self.is_many:
+            raise InputError(f"{self.name!r} has shape {self.shape}: pass an array of several records.")
+        return kind.size_in(ArrayForm(self.shape, self.is_table, self.arrays[0].dtype.kind == "c"))
 
 
 def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:

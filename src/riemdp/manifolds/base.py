@@ -9,10 +9,11 @@ axes. docs/extending.md shows a space of one's own.
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.cells import numbers
+from riemdp.manifolds.description import COORDINATES, ArrayForm, Remark, register
 from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
 from riemdp.manifolds.scalars import norm, t_cot
 
@@ -238,6 +240,58 @@ class Space(ABC):
         """`size` random points around the origin, well within the ball where means are unique."""
         coords = self._random_coords(whole_number(size, "size", 1), random_generator(rng))
         return self.write(self.exp_coords(coords, self.read(self.origin, "origin")), self.origin)
+
+    # --- what it says of itself: names, words and a picture, all with a default -------------------------------
+
+    cli_name: ClassVar[str | None] = None  # on the command line, for --space; without one it is not there
+    center_names: ClassVar[tuple[str, ...]] = ()  # of its origin, for --center, beside 'origin'
+    remarks: ClassVar[tuple[Remark, ...]] = ()  # that `check` makes about raw records
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every space is known by its name: saved releases are read, and command lines understood, by it."""
+        super().__init_subclass__(**options)
+        register(cls)
+
+    @property
+    def words(self) -> str:
+        """What its points are, in a report."""
+        return f"points of {self!r}"
+
+    @property
+    def picture(self) -> str:
+        """The kind of picture that shows a point of it, one of `riemdp.plots.PICTURES`."""
+        return COORDINATES
+
+    @property
+    def parts(self) -> tuple[Space, ...]:
+        """The spaces that it is put together from: the factors of a product, otherwise itself alone."""
+        return (self,)
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        """Some of its kind, for suites that run on all spaces: small ones, special cases, and a usual one."""
+        return [] if inspect.signature(cls).parameters else [cls()]
+
+    @classmethod
+    def size_in(cls, form: ArrayForm) -> int:
+        """The size, its only parameter without a default, of the space whose points an array of this form holds."""
+        return form.last
+
+    def shape_of_point(self, dtype: np.dtype[Any]) -> tuple[int, ...]:
+        """The shape of a point in an array of this type."""
+        if dtype.kind == "c":
+            raise InputError(f"complex numbers are no records of {self!r}: pass real ones.")
+        return self.point_shape
+
+    def parameters(self) -> dict[str, Any]:
+        """Plain JSON data from which `from_parameters` makes an equal space: its fields, or else its attributes."""
+        names = [field.name for field in fields(self)] if is_dataclass(self) else list(vars(self))
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Space:
+        """The space that `parameters` described; a TypeError if they do not fit."""
+        return cls(**parameters)
 
     # === capabilities: what only some mechanisms ask for, and a space may do without ==========================
 

@@ -13,6 +13,8 @@ from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, FlatMean, Space
+from riemdp.manifolds.description import Remark
+from riemdp.manifolds.remarks import UNITS_OF_VECTORS
 from riemdp.manifolds.scalars import norm
 
 if TYPE_CHECKING:
@@ -103,6 +105,23 @@ class Euclidean(Space):
         total = np.array([math.fsum(column) for column in sums[:, : self.d].T])
         magnitude = norm(sums[:, self.d :].sum(axis=0)) / len(points)
         return FlatMean(total / len(points), float(64 * UNIT_ROUNDOFF * magnitude))
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "euclidean"
+    remarks: ClassVar[tuple[Remark, ...]] = (UNITS_OF_VECTORS,)
+
+    @property
+    def words(self) -> str:
+        return f"vectors of dimension {self.d}"
+
+    @property
+    def picture(self) -> str:
+        return "plane" if self.d == 2 else "entries"
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(1), cls(3)]
 
 
 def column_sums(block: Array) -> Array:

@@ -14,6 +14,7 @@ from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
+from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
 
@@ -197,6 +198,26 @@ class Hyperbolic(Space):
             return float(1 + np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[0] / len(points))
 
         return np.array([floor(s) for s in times])
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "hyperbolic"
+
+    @property
+    def words(self) -> str:
+        return f"points of the {self.d}-dimensional hyperbolic space of curvature {self.curvature:.4g}"
+
+    @property
+    def picture(self) -> str:
+        return "disc" if self.d == 2 else COORDINATES
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(1), cls(2), cls(4, curvature=-4.0)]
+
+    @classmethod
+    def size_in(cls, form: ArrayForm) -> int:
+        return form.last - 1
 
 
 def _bend(t: Array) -> Array:

@@ -13,6 +13,7 @@ from riemdp.io.cells import numbers
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
+from riemdp.manifolds.description import ArrayForm, Remark
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
     Angles,
@@ -23,6 +24,7 @@ from riemdp.manifolds.local_model import (
     rounding,
     stretch_at,
 )
+from riemdp.manifolds.remarks import MIRRORED
 from riemdp.manifolds.scalars import norm, sinc
 
 if TYPE_CHECKING:
@@ -287,6 +289,33 @@ class KendallShapes(Space):
             return float(1 - (total + np.linalg.eigvalsh(spread)[-1]) / len(points))
 
         return np.maximum([floor(s) for s in times], super().hessian_floor(points, centre, times, farthest))
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "kendall"
+    remarks: ClassVar[tuple[Remark, ...]] = (MIRRORED,)
+
+    @property
+    def words(self) -> str:
+        return f"shapes of {self.k} landmarks in the plane"
+
+    @property
+    def picture(self) -> str:
+        return "landmarks"
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(3), cls(4), cls(7)]
+
+    @classmethod
+    def size_in(cls, form: ArrayForm) -> int:
+        if form.is_complex:
+            return form.last
+        return form.last // 2 if form.is_table else (1, *form.shape)[-2]
+
+    def shape_of_point(self, dtype: np.dtype[Any]) -> tuple[int, ...]:
+        """Landmarks are pairs of numbers, or complex."""
+        return self.inner_shape if dtype.kind == "c" else self.point_shape
 
 
 def _align(points: Array, base: Array) -> tuple[Array, Array]:

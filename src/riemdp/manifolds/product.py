@@ -14,8 +14,15 @@ from numpy.typing import ArrayLike
 from riemdp.arguments import check_batches
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array, Space
+from riemdp.manifolds.catalogue import space_from_dict, space_to_dict
+from riemdp.manifolds.euclidean import Euclidean
 from riemdp.manifolds.growth import Growth, product_growth
+from riemdp.manifolds.hyperbolic import Hyperbolic
+from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.scalars import norm
+from riemdp.manifolds.spd_affine import SPDAffine
+from riemdp.manifolds.spd_log_euclidean import SPDLogEuclidean
+from riemdp.manifolds.sphere import Sphere
 
 if TYPE_CHECKING:
     from flint import arb
@@ -225,3 +232,27 @@ class Product(Space):
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         shrink = 1 / math.sqrt(len(self.factors))
         return shrink * np.concatenate([f._random_coords(size, rng) for f in self.factors], axis=-1)
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    @property
+    def words(self) -> str:
+        return "tuples of " + "; ".join(factor.words for factor in self.factors)
+
+    @property
+    def parts(self) -> tuple[Space, ...]:
+        return self.factors
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        several = cls(SPDAffine(2), KendallShapes(4), Hyperbolic(2))
+        return [cls(SPDLogEuclidean(2)), cls(Sphere(2), Euclidean(2)), several]
+
+    def parameters(self) -> dict[str, Any]:
+        return {"factors": [space_to_dict(factor) for factor in self.factors]}
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Space:
+        if set(parameters) != {"factors"} or not isinstance(parameters["factors"], list):
+            raise TypeError("pass a list of factors, and nothing else")
+        return cls(*map(space_from_dict, parameters["factors"]))

@@ -23,6 +23,8 @@ from riemdp.kernels.spectral import (
 )
 from riemdp.kernels.spectral import eigh as batched_eigh
 from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space
+from riemdp.manifolds.description import COORDINATES, ArrayForm, Remark
+from riemdp.manifolds.remarks import ASYMMETRIC, UNITS_OF_MATRICES
 
 SQRT2 = math.sqrt(2.0)
 LOG_TINY, LOG_HUGE = -708.0, 709.0  # of float64
@@ -167,3 +169,16 @@ class SPD(Space):
                 index = start + int(np.argmin(good))
                 raise InputError(f"X[{index}] is not a point of {self!r}: {self.remedy}.")
         raise ConvergenceError(f"The records are too ill-conditioned for float64: {self.remedy}.")
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    center_names: ClassVar[tuple[str, ...]] = ("identity",)
+    remarks: ClassVar[tuple[Remark, ...]] = (ASYMMETRIC, UNITS_OF_MATRICES)
+
+    @property
+    def picture(self) -> str:
+        return "matrix" if self.k > 1 else COORDINATES
+
+    @classmethod
+    def size_in(cls, form: ArrayForm) -> int:
+        return math.isqrt(form.last) if form.is_table else form.last

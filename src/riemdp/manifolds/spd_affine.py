@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
 from riemdp.manifolds.balls import ball_sinhc
-from riemdp.manifolds.base import FARTHEST, Array, LocalModel
+from riemdp.manifolds.base import FARTHEST, Array, LocalModel, Space
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
@@ -200,6 +200,18 @@ class SPDAffine(SPD):
         scale = 1 / np.sqrt(np.diagonal(x))
         values = np.linalg.eigvalsh(x * scale[:, None] * scale)
         return float(4 * (self.k + 1) * UNIT_ROUNDOFF * self.k / max(values[0], UNIT_ROUNDOFF))
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "spd-affine"
+
+    @property
+    def words(self) -> str:
+        return f"positive definite {self.k} × {self.k} matrices (affine-invariant metric)"
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(1), cls(2), cls(4)]
 
 
 def _congruence(factor: Array, matrix: Array) -> Array:

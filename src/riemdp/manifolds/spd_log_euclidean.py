@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from riemdp.arguments import check_batches, finite_array, random_generator, real_array, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
-from riemdp.manifolds.base import FARTHEST, Array
+from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 
 if TYPE_CHECKING:
@@ -106,6 +106,18 @@ class SPDLogEuclidean(SPD):
         times, point = finite_array(t, "t"), self._points(a, "a")
         check_batches(t=times.shape, a=self._batch(point))
         return self._reach(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "spd-log-euclidean"
+
+    @property
+    def words(self) -> str:
+        return f"positive definite {self.k} × {self.k} matrices (log-Euclidean metric)"
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(1), cls(3)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
+from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
     Angles,
@@ -261,6 +262,27 @@ class Sphere(Space):
             return float(1 - np.linalg.eigvalsh(np.trace(spread) * np.eye(self.d) - spread)[-1] / len(points))
 
         return np.maximum([floor(s) for s in times], super().hessian_floor(points, centre, times, farthest))
+
+    # --- what it says of itself ---------------------------------------------------------------------------
+
+    cli_name: ClassVar[str | None] = "sphere"
+    center_names: ClassVar[tuple[str, ...]] = ("north",)
+
+    @property
+    def words(self) -> str:
+        return f"points of the {self.d}-dimensional sphere of radius {self.radius:.4g}"
+
+    @property
+    def picture(self) -> str:
+        return {1: "circle", 2: "globe"}.get(self.d, COORDINATES)
+
+    @classmethod
+    def examples(cls) -> list[Space]:
+        return [cls(1), cls(2), cls(3, curvature=9.0), cls(5, curvature=0.25)]
+
+    @classmethod
+    def size_in(cls, form: ArrayForm) -> int:
+        return form.last - 1
 
 
 def _pull(points: Array, base: Array, weights: Array) -> Array:

@@ -5,12 +5,13 @@ Ito, which colour-blind people tell apart; markers and line styles differ too, f
 """
 
 from riemdp.plots.guarantees import is_exact_tradeoff, plot_tradeoff, symbolic, tradeoff
-from riemdp.plots.releases import PANELS, STATISTIC_NAMES, plot_release, simulated_releases
+from riemdp.plots.panels import simulated_releases
+from riemdp.plots.releases import PICTURES, STATISTIC_NAMES, plot_release
 from riemdp.plots.style import check_picture_path, figure_bytes, save_figure
 from riemdp.plots.utility import STYLES, plot_utility
 
 __all__ = [
-    "PANELS",
+    "PICTURES",
     "STATISTIC_NAMES",
     "STYLES",
     "check_picture_path",

@@ -1,0 +1,60 @@
+"""Pictures that every space has: its coordinates, or the entries of a vector, with their predicted error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from riemdp.manifolds.base import Array
+from riemdp.plots.panels import CENTER, RELEASED, RIM, Panel, View
+from riemdp.plots.style import BLUE, ORANGE, light
+
+
+def coordinate_panels(view: View) -> list[Panel]:
+    """Orthonormal coordinates at the public centre, and their predicted error; a line between parts of the space."""
+    coords = view.coordinates(view.value, view.ball.inner_center)
+    ends = np.cumsum([part.dim for part in view.release.space.parts])[:-1]
+
+    def draw(ax: Any) -> None:
+        _error_bars(ax, view, coords, 0 * coords, "coordinates at the public centre")
+        for end in ends:
+            ax.axvline(end + 0.5, color="0.8", linewidth=0.8)
+
+    return [Panel(draw)]
+
+
+def entry_panels(view: View) -> list[Panel]:
+    """Entries of a vector, and their predicted error."""
+    return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball.inner_center, "entries"))]
+
+
+def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:
+    place, error = np.arange(1, len(values) + 1), view.release.expected_error / math.sqrt(len(values))
+    small: dict[str, Any] = {"markersize": 4, "mec": BLUE}
+    many, far = len(values) > 40, float(np.abs(values - center).max() + 2 * error)
+    if view.ball.radius < 2 * far:
+        _draw_range(ax, _steps(place), np.repeat(center, 2), view.ball.radius)
+    else:
+        title = f"{title}\n(the public ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
+    ax.plot(place, center, linestyle="none", **(CENTER | ({"markersize": 2} if many else {})))
+    style = RELEASED | {"label": "released mean ± predicted noise"} | (small if many else {})
+    ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
+    ax.set_xlim(0.4, len(values) + 0.6)
+    if not many:
+        ax.set_xticks(place[:: 1 if len(values) <= 20 else 2])
+    ax.set_xlabel("number of the coordinate", fontsize=9)
+    ax.set_title(title, fontsize=10)
+    light(ax)
+
+
+def _draw_range(ax: Any, x: Array, center: Array, radius: float) -> None:
+    ax.fill_between(x, center - radius, center + radius, color=ORANGE, alpha=0.15, linewidth=0)
+    ax.plot(x, center - radius, **(RIM | {"linewidth": 1}))
+    ax.plot(x, center + radius, **(RIM | {"linewidth": 1, "label": "_again"}))
+
+
+def _steps(place: Array) -> Array:
+    """Both ends of the unit interval around each place."""
+    return np.stack([place - 0.5, place + 0.5], axis=-1).ravel()

@@ -1,0 +1,107 @@
+"""Pictures of a symmetric positive definite matrix: its entries, and its ellipse, ellipsoid or spectrum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from riemdp.manifolds.base import Array
+from riemdp.plots.panels import CENTER, RELEASED, ROUND, SIMULATED, Panel, View
+from riemdp.plots.style import BLACK, BLUE, SKY, light, log_scale
+
+MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
+
+
+def matrix_panels(view: View) -> list[Panel]:
+    """The entries, and the matrix as an ellipse, an ellipsoid or its spectrum."""
+    k = view.release.value.shape[-1]
+    other = {2: Panel(lambda ax: _ellipses(ax, view)), 3: Panel(lambda ax: _ellipsoids(ax, view), is_solid=True)}
+    return [Panel(lambda ax: _heat_map(ax, view.release.value)), other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
+
+
+def _heat_map(ax: Any, matrix: Array) -> None:
+    """Entries as colours; small matrices also as numbers, large ones with a dash in negative cells."""
+    top, k = float(np.abs(matrix).max()), len(matrix)
+    shown = ax.imshow(matrix, cmap="PuOr_r", vmin=-top, vmax=top)
+    ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.03).outline.set_visible(False)
+    ticks = np.unique(np.linspace(0, k - 1, min(k, 8)).astype(int))
+    ax.set_xticks(ticks, ticks + 1)
+    ax.set_yticks(ticks, ticks + 1)
+    ax.tick_params(length=0, labelsize=9)
+    ax.spines[:].set_visible(False)
+    ax.set_title("entries of the released mean", fontsize=10)
+    _label_cells(ax, matrix, top)
+
+
+def _label_cells(ax: Any, matrix: Array, top: float) -> None:
+    k = len(matrix)
+    if k > MOST_NUMBERS:
+        rows, columns = np.nonzero(matrix < 0)
+        ax.scatter(columns, rows, marker="_", s=(90 / k) ** 2, color=BLACK, linewidths=0.6)
+        ax.set_xlabel("a dash marks a negative entry", fontsize=9)
+        return
+    for (i, j), entry in np.ndenumerate(matrix):
+        colour = "white" if abs(entry) > 0.6 * top else BLACK
+        ax.text(j, i, f"{entry:.2g}", ha="center", va="center", fontsize=13 - k, color=colour)
+
+
+def _outline(matrix: Array) -> Array:
+    """The ellipse xᵀ A⁻¹ x = 1: one standard deviation of a normal law of covariance A."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(ROUND @ (vectors * np.sqrt(np.maximum(values, 0))).T)
+
+
+def _ellipses(ax: Any, view: View) -> None:
+    ax.plot([], [], color=SKY, linewidth=1, label=SIMULATED)
+    for matrix in view.cloud[:50]:
+        ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
+    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label="public centre")
+    ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
+    reach = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set_title("ellipse of one standard deviation", fontsize=10)
+    light(ax)
+
+
+def _ellipsoids(ax: Any, view: View) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    meshes = {"released mean": view.release.value, "public centre": np.asarray(view.ball.center)}
+    styles = {
+        "released mean": {"color": BLUE, "linewidth": 0.9},
+        "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"},
+    }
+    reach = 0.0
+    for name, matrix in meshes.items():
+        x, y, z = mesh(matrix)
+        ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
+        reach = max(reach, *(float(np.abs(c).max()) for c in (x, y, z)))
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), box_aspect=(1, 1, 1))
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_major_locator(MaxNLocator(3))
+        axis.set_pane_color("white")
+    ax.tick_params(labelsize=8)
+    ax.grid(color="0.9")
+    ax.set_title("ellipsoid of one standard deviation", fontsize=10)
+
+
+def mesh(matrix: Array) -> Array:
+    """(3, 37, 49): the ellipsoid xᵀ A⁻¹ x = 1, parallels by meridians around its axes."""
+    values, vectors = np.linalg.eigh(matrix)
+    height, turn = np.meshgrid(np.linspace(0, math.pi, 37), np.linspace(0, 2 * math.pi, 49), indexing="ij")
+    ball = np.stack([np.sin(height) * np.cos(turn), np.sin(height) * np.sin(turn), np.cos(height)])
+    return np.asarray(np.einsum("ij,jab->iab", vectors * np.sqrt(np.maximum(values, 0)), ball))
+
+
+def _spectrum(ax: Any, view: View) -> None:
+    released, center = (np.linalg.eigvalsh(m)[::-1] for m in (view.release.value, view.ball.center))
+    place = np.arange(1, len(released) + 1)
+    ax.plot(place, center, linestyle="--", linewidth=1, **(CENTER | {"markersize": 5}))
+    ax.plot(place, released, linewidth=1.2, **(RELEASED | {"markersize": 7}))
+    log_scale(ax.yaxis)
+    ax.set_xticks(place[:: 1 + len(place) // 16])
+    ax.set_xlabel("rank", fontsize=9)
+    ax.set_title("eigenvalues", fontsize=10)
+    light(ax)

@@ -1,0 +1,91 @@
+"""What pictures of a release are made of: what they show, and the styles of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms import by_name
+from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.release import Release
+from riemdp.statistics.mean import statistic_for
+
+RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
+CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}
+RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--", "label": "public ball"}
+CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 1.5}
+SIMULATED = "simulated releases"
+TURN = np.linspace(0, 2 * math.pi, 361)
+ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
+
+
+@dataclass(frozen=True)
+class View:
+    """What pictures of a release show."""
+
+    release: Release
+    size: int
+    seed: int
+
+    @cached_property
+    def ball(self) -> Ball:
+        """The public ball, or the private one that an adaptive release found."""
+        return self.release.ball
+
+    @cached_property
+    def value(self) -> Array:
+        """The released point as the space's primitives see it."""
+        return self.inner(self.release.value)
+
+    @cached_property
+    def cloud(self) -> Array:
+        """Simulated releases."""
+        return simulated_releases(self.release, self.size, self.seed)
+
+    def inner(self, points: Array) -> Array:
+        """Points as the space's primitives see them."""
+        return self.release.space.read(points, "points")
+
+    def coordinates(self, points: Array, base: Array) -> Array:
+        """Orthonormal coordinates of the logs of points at one of them, all in inner form."""
+        with np.errstate(all="ignore"):
+            return self.release.space.log_coords(points, base)
+
+    def circle(self, base: Array, radius: float) -> Array:
+        """Points at this distance from one, in a space of dimension 2."""
+        return self.release.space.exp_coords(radius * ROUND, base)
+
+
+def simulated_releases(release: Release, size: int, seed: int) -> Array:
+    """Seeded draws (size, *point_shape) of the mechanism, had the mean before noise been the released one.
+
+    A released mean outside the ball is moved onto it, as records are. One record, the released mean, stands for
+    all: each mechanism's law depends on the number of records through its scale alone.
+    """
+    ball, foot = release.ball, np.zeros(release.space.dim)
+    mechanism = by_name(release.mechanism)
+    record = Bounded(release.value[None], ball)
+    value = statistic_for(mechanism, release.statistic, foot).value(record, foot)
+    points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
+    return release.space.write(points, ball.center)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One part of a figure."""
+
+    draw: Callable[[Any], None]
+    is_solid: bool = False  # has three axes
+
+
+def draw_cloud(ax: Any, xy: Array) -> None:
+    """Simulated releases (n, 2) as faint dots, with one that can be seen in the legend."""
+    ax.scatter(xy[:, 0], xy[:, 1], **CLOUD)
+    ax.scatter([], [], **(CLOUD | {"s": 25, "alpha": 1.0, "rasterized": False}), label=SIMULATED)
