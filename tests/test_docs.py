@@ -266,6 +266,15 @@ def test_whether_the_numbers_of_records_of_sites_are_public_is_said_alike():
         assert re.search(r"number of records \(with \W*sites\b[^)]*\)?: of each\)", text_of(page)), page
 
 
+def test_nobody_is_told_that_a_record_per_person_and_class_is_enough():
+    """A person in two classes changes two class means: tests/test_estimators.py attacks that."""
+    files = [*TEXTS, *(ROOT / "src").rglob("*.py")]
+    sentences = [sentence for file in files for sentence in re.split(r"(?<=[.:])\s", file.read_text(encoding="utf-8"))]
+    told = [sentence for sentence in sentences if re.search(r"per person \W*and class", " ".join(sentence.split()))]
+    assert told
+    assert [sentence for sentence in told if "not enough" not in sentence] == []
+
+
 @pytest.mark.parametrize("page", [DOCS / "index.md", ROOT / "README.md"], ids=["index", "readme"])
 def test_nobody_is_told_that_a_budget_survives_copies(page):
     """An old copy that is put back forgets what was spent since."""

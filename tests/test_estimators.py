@@ -183,6 +183,44 @@ def test_predictions_are_the_same_whatever_transform_returns(output, everywhere)
     assert np.isfinite(scores).all()
 
 
+# --- saved models ---------------------------------------------------------------------------------------------
+
+
+def saved(model, **changes):
+    """As a pickle of another version would have it: these fields changed, or left out (None)."""
+    state = model.__getstate__() | changes
+    other = type(model).__new__(type(model))
+    other.__setstate__({name: value for name, value in state.items() if value is not None or name not in changes})
+    return other
+
+
+def test_a_model_says_its_format_and_comes_back_the_same():
+    X, y = two_classes()
+    model = fit(PrivateMDM, X, y)
+    assert model.__getstate__()["_format"] == 1
+    again = pickle.loads(pickle.dumps(model))
+    assert vars(again).keys() == vars(model).keys()
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_model_that_was_saved_before_formats_and_later_fields_still_works():
+    """Nothing that was paid for is lost: what it lacks has a default."""
+    X, y = two_classes()
+    model = fit(PrivateMDM, X, y)
+    old = saved(model, _format=None, left_out_=None, note=None)
+    np.testing.assert_array_equal(old.predict(X), model.predict(X))
+    assert list(old.left_out_) == [False, False]
+    assert repr(old) == repr(model)
+    assert old.fit(X, y).releases_
+    assert saved(PrivateMDM(ball=BALL, guarantee=HUGE), _format=None, note=None).fit(X, y).releases_
+
+
+@pytest.mark.parametrize("kind", [PrivateFrechetMean, PrivateMDM, PrivateTangentSpace])
+def test_a_model_of_a_newer_version_asks_for_an_upgrade(kind):
+    with pytest.raises(rd.InputError, match=rf"the {kind.__name__} was saved by a newer riemdp \(format 9\): upgrade riemdp\."):
+        saved(fit(kind), _format=9)
+
+
 # --- pyRiemann and geomstats ----------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ WRONG = {
     "negative radius": ("mean X.npy --space spd-affine --center identity --radius -1 --epsilon 1", "radius = -1"),
     "overflowing radius": ("mean X.npy --space spd-affine --center identity --radius 1e999 --epsilon 1", "radius = inf"),
     "radius too large": ("mean sphere.npy --space sphere --center north --radius 3 --epsilon 1", "too large for Sphere"),
-    "radius above what is computed": ("mean sphere.npy --space sphere --center north --radius 1.5 --epsilon 1", "pass at most 1.41"),
+    "radius above what is computed": ("mean sphere.npy --space sphere --center north --radius 1.5 --epsilon 1", "pass at most 1.41, or --statistic tangent-mean"),
     "radius above what is unique": ("mean sphere.npy --space sphere --center north --radius 1.6 --epsilon 1", "pass at most 1.41"),
     "radius in degrees": ("mean sphere.npy --space sphere --center north --radius 30 --epsilon 1", "if these are degrees, pass 0.523"),
     "radius too small": ("mean sphere.npy --space sphere --center north --radius 1e-20 --epsilon 1", "is too small to compute"),
@@ -135,7 +135,7 @@ WRONG = {
     "quiet and nowhere to go": (f"{MEAN} --quiet", "--quiet without --out"),
     # ledgers
     "budget without a ledger": (f"{MEAN} --budget-epsilon 1 {KEEP}", "pass --ledger"),
-    "ledger without a budget": (f"{MEAN} --ledger new.db {KEEP}", "does not exist"),
+    "ledger without a budget": (f"{MEAN} --ledger new.db {KEEP}", "does not exist: pass its right name, or a budget for a new one"),
     "ledger of another budget": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --budget-mu 2 {KEEP}", "another budget"),
     "ledger of another type": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.db --budget-rho 2 {KEEP}", "another budget type"),
     "two budgets": (f"{MEAN} --ledger new.db --budget-mu 1 --budget-rho 1", "--budget-mu 1 --budget-rho 1"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from riemdp.statistics.mean import private_mean
 
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
 ONE_RECORD = "protects a record: one per person"
+MODEL_FORMAT = 1  # of estimators in pickles; those without a number are older
 
 
 class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -67,6 +69,22 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = True  # values of records never raise
         tags.input_tags.three_d_array = True
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds, with the number of its format: a model was paid for, later versions have to read it."""
+        return dict(super().__getstate__()) | {"_format": MODEL_FORMAT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        known = {name: value for name, value in state.items() if name != "_format"}
+        if state.get("_format", 0) > MODEL_FORMAT:
+            name, number = type(self).__name__, state["_format"]
+            raise InputError(f"the {name} was saved by a newer riemdp (format {number}): upgrade riemdp.")
+        super().__setstate__(self._later_state(known) | known)
+
+    def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """What an older model may lack: parameters that were added since, as if they had not been given."""
+        parameters = signature(type(self)).parameters.items()
+        return {name: one.default for name, one in parameters if one.default is not Parameter.empty}
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -218,6 +236,11 @@ class PrivateMDM(
         )  # fmt: skip
         self.private_labels = private_labels
         self.classes = classes
+
+    def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:
+        """Also that no class was left out, if it was fitted before any could be."""
+        fitted = {"left_out_": np.zeros(len(known["classes_"]), dtype=bool)} if "classes_" in known else {}
+        return super()._later_state(known) | fitted
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """As scikit-learn writes it; and a comment, since what is protected is easily mistaken."""

@@ -308,6 +308,16 @@ def test_balls_that_float64_does_not_hold_are_refused_before_anything_is_read(ki
         rehearse(ball, 9, rd.PureDP(1.0), mechanism="extrinsic-laplace")
 
 
+@pytest.mark.parametrize("n", [20_000, 100_000])
+def test_many_records_do_not_make_room_for_means_beyond_float64(n):
+    """2r e^r/n is a float again where e^r is none: the mean of the largest floats was halved there, that of its neighbour not."""
+    ball = rd.Ball(rd.SPDLogEuclidean(1), [[1.0]], 712.0)
+    with pytest.raises(rd.MechanismError, match="eigenvalues"):
+        AmbientMean().sensitivity(ball, n, np.zeros(1))
+    with pytest.raises(rd.MechanismError, match="eigenvalues"):
+        rehearse(ball, n, rd.PureDP(1.0), mechanism="extrinsic-laplace")
+
+
 @pytest.mark.parametrize("size", [1.0, 1e-280, 1e290])
 def test_nothing_is_halved_at_the_largest_radius_that_is_left(size):
     """1 x 1 matrices: records at the rim, one of which moves; the bound is nearly reached, and not passed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from typing import Annotated, Any
@@ -53,7 +54,12 @@ class _OneLineErrors(TyperGroup):
 
 def complain(message: str) -> None:
     """One line on stderr."""
-    typer.echo(f"riemdp: {one_line(message)}", err=True)
+    typer.echo(f"riemdp: {one_line(_as_typed(message))}", err=True)
+
+
+def _as_typed(message: str) -> str:
+    """Advice for Python, such as statistic='tangent-mean', as it is typed here: --statistic tangent-mean."""
+    return re.sub(r"\b(statistic|mechanism|calibration)='([\w-]+)'", r"--\1 \2", message)
 
 
 def _print_what_can_be_printed() -> None:

@@ -161,7 +161,8 @@ class Ledger:
         _require(not must_exist or os.path.lexists(self.path), f"the ledger {self.path} does not exist; give its name.")
         if budget is not None and not os.path.lexists(self.path):
             self.__dict__.update(created=self._create(budget))
-        _require(os.path.lexists(self.path), f"the ledger {self.path} does not exist; give it a budget.")
+        remedy = "pass its right name, or a budget for a new one"
+        _require(os.path.lexists(self.path), f"the ledger {self.path} does not exist: {remedy}.")
         with self._transaction("BEGIN") as db:
             self.__dict__.update(budget=self._verified(db)[0].guarantee)
             if self.anchor and not self.anchor.last():
