@@ -13,7 +13,7 @@ import pytest
 
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean, length, lift
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.local_model import Part, merged
 
 MANY = 2**14

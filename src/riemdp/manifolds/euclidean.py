@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, FlatMean, Space
 from riemdp.manifolds.scalars import norm

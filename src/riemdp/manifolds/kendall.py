@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.arguments import as_array, whole_number
 from riemdp.io.cells import numbers
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
 from riemdp.manifolds.local_model import (

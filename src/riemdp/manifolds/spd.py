@@ -12,8 +12,8 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import (
-    UNIT_ROUNDOFF,
     asymmetry,
     positive_definite,
     rebuild,

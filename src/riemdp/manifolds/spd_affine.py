@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
 from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import FARTHEST, Array, LocalModel
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from riemdp.arguments import check_batches, finite_array, random_generator, real_array, whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 

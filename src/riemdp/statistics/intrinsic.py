@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError, RiemdpError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.scalars import t_cot, t_coth
