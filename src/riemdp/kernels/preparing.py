@@ -165,7 +165,7 @@ def _norm_bound(size: Array, a: Array, m: Array, t: Array, bound: Array) -> None
         bound[lane] = math.sqrt(bound[lane])
 
 
-@helper
+@inlined
 def bound_norm(
     w: Array, size: Array, whiten: bool, a: Array, rows: Array, m: Array, t: Array, bound: Array
 ) -> None:

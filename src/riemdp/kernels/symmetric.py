@@ -87,7 +87,7 @@ def _store_record(y: Array, least: Array, k: int, first: int, live: int, out: Ar
             entry, other = entry + 1, other + 1
 
 
-@helper
+@inlined
 def _store_upper(y: Array, first: int, live: int, out: Array) -> None:
     """The upper triangle of each record of a block, row by row."""
     for lane in range(live):
@@ -95,7 +95,7 @@ def _store_upper(y: Array, first: int, live: int, out: Array) -> None:
             out[first + lane, entry] = y[entry, lane]
 
 
-@helper
+@inlined
 def _add_block(y: Array, lanes_total: Array) -> None:
     """Add lane by lane: the lanes are added up at the end."""
     for entry in range(y.shape[0]):
@@ -111,7 +111,7 @@ def _add_lanes(rows: Array, out: Array) -> None:
             out[row] += rows[row, lane]
 
 
-@helper
+@inlined
 def _add_facts(facts: Array, asymmetry: Array, stats: Array) -> None:
     """Add what was kept per lane to the statistics."""
     for lane in range(LANES):
