@@ -389,12 +389,12 @@ def audit_neighbours(
     count, error = whole_number(draws, "draws", LEAST_DRAWS), _error(confidence)
     width = max(math.prod(first.shape[1:]) for first, _ in pairs.values())
     seeds = np.random.default_rng(whole_number(seed, "seed", 0))
-    source = _Source(draw, max(1, BLOCK // width), seeds, progress)
+    simulator = _Simulator(draw, max(1, BLOCK // width), seeds, progress)
     each = min(count // CHOOSING // len(pairs), PILOT // width)
-    attacks = {name: _attack(source.pilots(pair, each), guarantee) for name, pair in pairs.items()}
+    attacks = {name: _attack(simulator.pilots(pair, each), guarantee) for name, pair in pairs.items()}
     name = max(attacks, key=lambda name: attacks[name].promise)
     total = count - each * len(pairs)
-    hits = source.hits(pairs[name], attacks[name], total)
+    hits = simulator.hits(pairs[name], attacks[name], total)
     audited = _conclude(attacks[name], hits, np.array([total, total]), guarantee, error, count)
     return replace(audited, neighbours=name)
 
@@ -407,8 +407,8 @@ def coordinates(points: Any, ball: Ball) -> Array:
 
 
 @dataclass(frozen=True)
-class _Source:
-    """Releases, block by block."""
+class _Simulator:
+    """Draws releases of given records, a block at a time, each from a seed of its own."""
 
     draw: Draw
     block: int
@@ -416,7 +416,7 @@ class _Source:
     progress: Callable[[int], None] | None
 
     def pilots(self, pair: Pair, size: int) -> Pair:
-        """Draws of both neighbours."""
+        """`size` draws of each of the two neighbours, to choose a test by."""
         first, second = (np.concatenate(list(self.blocks(X, size))) for X in pair)
         return first, second
 
@@ -425,7 +425,7 @@ class _Source:
         return np.array([sum(attack.hits(block) for block in self.blocks(X, size)) for X in pair])
 
     def blocks(self, X: Array, size: int) -> Iterator[Array]:
-        """`size` draws."""
+        """`size` draws of releases of X, a block at a time."""
         for start in range(0, size, self.block):
             new = min(self.block, size - start)
             yield self.draw(X, size=new, seed=int(self.seeds.integers(2**62)))

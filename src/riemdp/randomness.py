@@ -12,7 +12,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +97,17 @@ def _as_floats(multiples: list[int], grid: float) -> Array:
     return np.array([min(max(k, -last), last) * top / bottom for k in multiples])
 
 
-class SystemSource:
+class Randomness(Protocol):
+    """Uniforms and normals: a numpy Generator, or SystemRandomness."""
+
+    def random(self, size: int) -> Array:
+        """Uniforms between 0 and 1, 1 excluded."""
+
+    def standard_normal(self, size: tuple[int, ...]) -> Array:
+        """Independent standard normals."""
+
+
+class SystemRandomness:
     """float64 uniforms and normals from the operating system's bits, where a numpy Generator would be seeded."""
 
     def random(self, size: int | tuple[int, ...]) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.distributions.kng import KNG, Source, expected_trials
+from riemdp.distributions.kng import KNG, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
@@ -24,7 +24,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import Drawn
-from riemdp.randomness import SystemSource
+from riemdp.randomness import Randomness, SystemRandomness
 
 Array = NDArray[Any]
 
@@ -78,10 +78,10 @@ class KNormGradient:
 
     def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """As `simulate` draws, with the operating system's bits."""
-        return Drawn(self.simulate(value, scale, ball, footpoint, SystemSource(), size), None)
+        return Drawn(self.simulate(value, scale, ball, footpoint, SystemRandomness(), size), None)
 
     def simulate(
-        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Source, size: int  # noqa: ARG002
+        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Randomness, size: int  # noqa: ARG002
     ) -> Array:
         """By exact rejection, in float64."""
         drawn = Visible(_law(value, scale, ball).sample(size, rng))
