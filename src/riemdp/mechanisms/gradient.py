@@ -28,7 +28,7 @@ from riemdp.randomness import Randomness, SystemRandomness
 
 Array = NDArray[Any]
 
-MOST_TRIALS = 1e6
+MOST_KNG_TRIALS = 1e6
 MOST_LOSS = 1e3  # the tolerance of the mean is 1e-3 of its sensitivity, as a rule: beyond, rejection starves on it
 IDEALIZED = "idealized numerics: the draw is exact rejection, but computed in float64"
 
@@ -70,10 +70,10 @@ class KNormGradient:
                 f"needs n * epsilon above {2 * n * sensitivity / limit:.4g} here, or use mechanism='wrapped-laplace'."
             )
         trials = expected_trials(ball.space, n, ball.radius, scale)
-        if not trials <= MOST_TRIALS:
+        if not trials <= MOST_KNG_TRIALS:
             raise MechanismError(
                 f"scale = {scale:.4g}: a draw of the K-norm gradient law would take about {trials:.2g} trials "
-                f"(limit {MOST_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
+                f"(limit {MOST_KNG_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
             )
 
     def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
