@@ -291,7 +291,7 @@ class Space(ABC):
         """A point close to these entries, whatever the finite floats are."""
         raise self._lacks(EXACT_POINTS, "from_ambient")
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
 
         The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.

@@ -80,7 +80,7 @@ class Euclidean(Space):
     def from_ambient(self, ambient: Array) -> Array:
         return ambient
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         return length
 
     def are_points(self, points: Array) -> Array:

@@ -122,9 +122,9 @@ class Hyperbolic(Space):
         size = float(np.abs(ambient[1:]).max()) / FARTHEST
         return self.to_points(ambient * min(1.0, self.radius / (size or self.radius)))
 
-    def ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, farthest: float) -> float:
         """As a graph over the space part the metric is |dx|² - dT² <= |dx|²: no point moves farther than x."""
-        return length if reach < self.radius * math.log(FARTHEST) else 0.0
+        return length if farthest < self.radius * math.log(FARTHEST) else 0.0
 
     def are_points(self, points: Array) -> Array:
         time = self._lift(points[..., 1:] / self.radius)[..., 0]

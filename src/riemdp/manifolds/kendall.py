@@ -161,7 +161,7 @@ class KendallShapes(Space):
         z = self.to_points(self.read(ambient / (np.abs(ambient).max() or 1.0), "ambient"))
         return z if np.isfinite(z).all() else origin
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """As on the unit sphere: centring moves nothing farther, nor does forgetting the phase."""
         return min(length, 1.0) / 2
 

@@ -118,9 +118,9 @@ class SPDAffine(SPD):
         largest = float(np.abs(ambient).max()) / FARTHEST
         return definite(ambient / max(1.0, largest) + SMALLEST_NORMAL * self.origin)
 
-    def ambient_step(self, length: float, reach: float) -> float:
-        """Eigenvalues are at least e^-reach: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
-        return min(length, 1.0) / 2 * math.exp(-reach)
+    def ambient_step(self, length: float, farthest: float) -> float:
+        """Eigenvalues are at least e^-farthest: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
+        return min(length, 1.0) / 2 * math.exp(-farthest)
 
     def mean_start(self, points: Array) -> Array:
         """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""

@@ -74,7 +74,7 @@ class SPDLogEuclidean(SPD):
         top = float(np.abs(spectrum).max()) * largest
         return matrix_exp(invvecd(ambient * min(1.0, math.log(FARTHEST) / (top or 1.0))))
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         return length
 
     # --- the vector space ---------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class Sphere(Space):
     def from_ambient(self, ambient: Array) -> Array:
         return self.to_points(ambient) if ambient.any() else self.origin
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A change of x R turns a vector of length R by at most arcsin x, below 1.05 x for x <= 1/2."""
         return min(length, self.radius) / 2
 
