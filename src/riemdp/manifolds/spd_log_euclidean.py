@@ -90,12 +90,12 @@ class SPDLogEuclidean(SPD):
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k)."""
         p, q = self._operands(a, b)
-        return self._reach(self.log_coords(q, self.origin), p, "b")
+        return self._exp_in_range(self.log_coords(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊖ b = exp(log a - log b)."""
         p, q = self._operands(a, b)
-        return self._reach(-self.log_coords(q, self.origin), p, "b")
+        return self._exp_in_range(-self.log_coords(q, self.origin), p, "b")
 
     def _operands(self, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
         p, q = self._points(a, "a"), self._points(b, "b")
@@ -106,7 +106,7 @@ class SPDLogEuclidean(SPD):
         """t ⊙ a = exp(t log a) = a^t; `t` broadcasts with the leading axes."""
         times, point = finite_array(t, "t"), self._points(a, "a")
         check_batches(t=times.shape, a=self._batch(point))
-        return self._reach(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
+        return self._exp_in_range(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
 
 
 @dataclass(frozen=True, eq=False)
