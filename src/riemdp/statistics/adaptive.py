@@ -327,9 +327,9 @@ class Adaptive:
         for _ in range(self.rounds if self.shares.radius else 0):
             error = self.center_plan(depth).expected_error
             along = 2 * spread * error / math.sqrt(self.ball.space.dim)
-            reach = EXCESS * math.sqrt(spread**2 + error**2 + along)
+            needed = EXCESS * math.sqrt(spread**2 + error**2 + along)
             rungs = self.rungs(depth)
-            depth = max([i for i in rungs if self.radius(i) >= reach], default=rungs[0])
+            depth = max([i for i in rungs if self.radius(i) >= needed], default=rungs[0])
         plan = self.mean_plan(depth)
         assert plan is not None
         return replace(plan, guarantee=self.guarantee, rounds=self.rounds, note=self._note(depth))
