@@ -169,14 +169,14 @@ def _close_up(ax: Any, view: View) -> None:
     """Around the released mean: distances and directions from it are true."""
     center, error = view.ball.inner_center, view.release.expected_error
     cloud = view.coordinates(view.inner(view.cloud), view.value)
-    reach = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
+    extent = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
     rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
     _cloud(ax, cloud)
     ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
-    ax.plot(*_unbroken(rim, reach).T, **RIM)
+    ax.plot(*_unbroken(rim, extent).T, **RIM)
     ax.plot(*view.coordinates(center, view.value), linestyle="none", **CENTER)
     ax.plot(0, 0, linestyle="none", **RELEASED)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("close-up: distance from the released mean", fontsize=10)
     light(ax)
 
@@ -321,8 +321,8 @@ def _ellipses(ax: Any, view: View) -> None:
         ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
     ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label="public centre")
     ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
-    reach = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    extent = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("ellipse of one standard deviation", fontsize=10)
     light(ax)
 
@@ -335,12 +335,12 @@ def _ellipsoids(ax: Any, view: View) -> None:
         "released mean": {"color": BLUE, "linewidth": 0.9},
         "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"},
     }
-    reach = 0.0
+    extent = 0.0
     for name, matrix in meshes.items():
         x, y, z = _mesh(matrix)
         ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
-        reach = max(reach, *(float(np.abs(c).max()) for c in (x, y, z)))
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), box_aspect=(1, 1, 1))
+        extent = max(extent, *(float(np.abs(c).max()) for c in (x, y, z)))
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), zlim=(-extent, extent), box_aspect=(1, 1, 1))
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
         axis.set_major_locator(MaxNLocator(3))
         axis.set_pane_color("white")
