@@ -171,9 +171,9 @@ class Hyperbolic(Space):
             rounding=rounding(float(error), float(length), n),
         )
 
-    def _log_error(self, growth: Array) -> Array:
+    def _log_error(self, magnified: Array) -> Array:
         """Stated bound on the rounding error of log, in units of roundoff."""
-        return np.asarray(self.radius * (16 + 4 * self.d) * growth)
+        return np.asarray(self.radius * (16 + 4 * self.d) * magnified)
 
     def rounding_limit(self, radius: float, n: int) -> float:
         worst = self._log_error(2 * np.cosh(radius / self.radius))

@@ -279,8 +279,8 @@ class KendallShapes(Space):
         turned = np.ascontiguousarray(1j * sines.view(np.complex128)).view(np.float64)
 
         def floor(s: float) -> float:
-            reach = np.minimum(rho + s, farthest)
-            once, twice = (Angles.of(np.cos(y)).bend for y in (reach, 2 * reach))
+            end = np.minimum(rho + s, farthest)
+            once, twice = (Angles.of(np.cos(y)).bend for y in (end, 2 * end))
             line = 4 * twice * np.cos(rho) ** 2 - once
             spread = (turned.T * line) @ turned - (sines.T * once) @ sines
             total = once @ (sines**2).sum(axis=1)
