@@ -294,7 +294,7 @@ class Space(ABC):
     def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
 
-        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
+        The point lies within `farthest` of the origin; 0 if float64 cannot hold all such points.
         """
         raise self._lacks(EXACT_POINTS, "ambient_step")
 
