@@ -71,7 +71,7 @@ class Audit:
         return all(bound <= self.claimed.parameters[name] for name, bound in self.lower.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """As plain data that JSON can hold."""
         return {"riemdp": "audit", **asdict(self), "claimed": self.claimed.to_dict(), "holds": self.holds}
 
 
@@ -79,12 +79,12 @@ class Audit:
 
 
 def _epsilon(p: Array, q: Array, delta: float = 0.0) -> Array:
-    """log((p - delta)/q)."""
+    """The least epsilon that an event with p under X and q under X' leaves: log((p - delta)/q)."""
     return np.asarray(np.log(np.maximum(p - delta, 0.0) / q))
 
 
 def _delta(p: Array, q: Array, epsilon: float) -> Array:
-    """p - e^epsilon q."""
+    """The least delta that such an event leaves: p - e^epsilon q."""
     return np.asarray(p - np.exp(epsilon) * q)
 
 
@@ -168,11 +168,11 @@ class _Ranks:
 
     @classmethod
     def of(cls, pilots: Pair) -> _Ranks:
-        """From draws of both."""
+        """Learned from draws of both neighbours."""
         return cls(np.quantile(np.concatenate(pilots), LEVELS, axis=0).T)
 
     def normal(self, points: Array) -> Array:
-        """Each coordinate by itself."""
+        """Points by the normal quantiles of their ranks, each coordinate by itself."""
         from scipy.special import ndtri
 
         levels = ndtri(LEVELS)
@@ -199,7 +199,7 @@ class _View:
 
     @classmethod
     def of(cls, pilots: Pair) -> _View:
-        """From draws of both."""
+        """Learned from draws of both neighbours."""
         ranks = _Ranks.of(pilots)
         _, whitening, gap = _isotropic((ranks.normal(pilots[0]), ranks.normal(pilots[1])))
         return cls(*_isotropic(pilots), ranks, whitening @ gap)._learned(pilots)

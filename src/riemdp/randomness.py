@@ -104,7 +104,7 @@ class Randomness(Protocol):
         """Uniforms between 0 and 1, 1 excluded."""
 
     def standard_normal(self, size: tuple[int, ...]) -> Array:
-        """Independent standard normals."""
+        """Independent standard normal numbers."""
 
 
 class SystemRandomness:

@@ -260,7 +260,7 @@ class _Cells:
         return np.asarray(self.envelope.float_lines.log_height(cell, t) - law)
 
     def lower_bound(self, cell: Array, t: Array) -> Array:
-        """l(t)."""
+        """l(t), the lower bound on the norm of the gradient at distance t."""
         return np.asarray(self.value[cell] + self.rise[cell] * (t - self.envelope.start[cell]))
 
 
