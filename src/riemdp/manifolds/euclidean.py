@@ -31,27 +31,27 @@ class Euclidean(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d, the number of coordinates."""
         return self.d
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(d,)."""
+        """(d,): a point is its coordinates."""
         return (self.d,)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
-        """Flat."""
+        """(0, 0): the space is flat."""
         return (0.0, 0.0)
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: straight lines never meet again."""
         return math.inf
 
     @property
     def origin(self) -> Array:
-        """Zero."""
+        """The point 0."""
         return np.zeros(self.d)
 
     def exp_coords(self, coords: Array, base: Array) -> Array:

@@ -47,7 +47,7 @@ class Hyperbolic(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d: one less than the numbers of a point."""
         return self.d
 
     @property
@@ -62,7 +62,7 @@ class Hyperbolic(Space):
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: geodesics never meet again."""
         return math.inf
 
     @property

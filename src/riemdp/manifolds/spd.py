@@ -97,7 +97,7 @@ class SPD(Space):
 
     @property
     def dim(self) -> int:
-        """k(k+1)/2."""
+        """k(k+1)/2, the entries on and above the diagonal."""
         return self.k * (self.k + 1) // 2
 
     @property
@@ -107,7 +107,7 @@ class SPD(Space):
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: geodesics never meet again."""
         return math.inf
 
     @property

@@ -26,7 +26,7 @@ class SPDLogEuclidean(SPD):
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
-        """Flat."""
+        """(0, 0): the space is flat."""
         return (0.0, 0.0)
 
     def exp_coords(self, coords: Array, base: Array) -> Array:

@@ -56,7 +56,7 @@ class Sphere(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d: one less than the numbers of a point."""
         return self.d
 
     @property
