@@ -73,9 +73,13 @@ def without_waiting() -> AbstractContextManager[None]:
 
 def _compiled(n: int, k: int) -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
+    if k > LARGEST_COMPILED:
+        return False
     records = _records.get()
-    work = (n if records is None else records) * k**3 if k <= LARGEST_COMPILED else 0
-    return work >= SMALL_WORK or (records is None and work >= TINY_WORK and _is_loaded())
+    if records is not None:
+        return records * k**3 >= SMALL_WORK
+    work = n * k**3
+    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded())
 
 
 def _is_loaded() -> bool:
