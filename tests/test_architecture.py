@@ -1,6 +1,4 @@
-"""What the code may not know: outside of its own room, no file tells one space from another by its class."""
-
-from __future__ import annotations
+"""The shape of the code: short functions, small files, docstrings that say something, and imports without circles."""
 
 import ast
 from pathlib import Path
@@ -8,59 +6,105 @@ from pathlib import Path
 import pytest
 
 import riemdp
-from riemdp.manifolds import package_spaces
 
-SOURCE = Path(riemdp.__file__).parent
-ROOMS = ("manifolds", "kernels")  # where spaces are at home
-SPACES = {kind.__name__ for kind in package_spaces()} | {"SPD"}
-# These still ask for the class where they should ask for what the space can do: none is to be added.
-WAITING = {
-    "estimators.py",
-    "mechanisms/baselines.py",
-    "mechanisms/wrapped.py",
-    "neighbours.py",
-    "privacy/bounded.py",
-    "statistics/ambient.py",
-    "statistics/frechet.py",
-    "statistics/intrinsic.py",
-}
+PACKAGE = Path(riemdp.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
 
 
-def distinctions(code: str) -> list[str]:
-    """Uses of a class of spaces but to make one: in isinstance, comparisons, tables, annotations, cases of a match."""
-    tree = ast.parse(code)
-    made = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute) and id(node) not in made]
-    found = [(node.lineno, node.id if isinstance(node, ast.Name) else node.attr) for node in names]
-    return [f"{name} in line {line}" for line, name in found if name in SPACES]
+# --- sizes ----------------------------------------------------------------------------------------------------
 
 
-FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] not in ROOMS]
+def body_lines(function):
+    """From the first line after the docstring to the last."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_file_tells_spaces_apart(path):
-    found = distinctions(path.read_text(encoding="utf-8"))
-    assert found == [] or path.relative_to(SOURCE).as_posix() in WAITING, "ask the space (riemdp/manifolds/base.py)"
+def test_functions_are_short():
+    nodes = [node for tree in TREES.values() for node in ast.walk(tree)]
+    lengths = sorted(body_lines(node) for node in nodes if isinstance(node, FUNCTIONS))
+    assert len(lengths) > 1000
+    assert lengths[len(lengths) // 2] <= 5
+    assert lengths[int(0.9 * len(lengths))] <= 15
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "isinstance(space, Sphere)",
-        "isinstance(space, Euclidean | rd.Sphere)",
-        "issubclass(kind, SPD)",
-        "WORDS = {Sphere: 'points', Euclidean: 'vectors'}",
-        "kinds = (m.Euclidean, m.Sphere)",
-        "kind in (Sphere, Hyperbolic)",
-        "type(space) is Product",
-        "match space:\n    case KendallShapes():\n        pass",
-    ],
-)
-def test_it_is_noticed(code):
-    assert distinctions(code)
+def test_files_fit_into_one_sitting():
+    lines = {file.relative_to(PACKAGE).as_posix(): len(file.read_text("utf-8").splitlines()) for file in FILES}
+    assert {name: count for name, count in lines.items() if count > 550} == {}
 
 
-@pytest.mark.parametrize("code", ["from riemdp.manifolds import Sphere", "ball = Ball(rd.Sphere(2), center, 1.0)", "__all__ = ['Sphere']"])
-def test_what_makes_a_space_or_hands_it_on_is_fine(code):
-    assert not distinctions(code)
+# --- docstrings -----------------------------------------------------------------------------------------------
+
+
+def docstrings(tree):
+    """(name, docstring) of everything that has one."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, DOCUMENTED))
+    return [(getattr(node, "name", "module"), text) for node in nodes if (text := ast.get_docstring(node))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
+def test_a_docstring_is_more_than_a_word(file):
+    """'Exact.' or 'd.' tells nothing to whoever does not know it already; formulas count by their parts."""
+    assert [(name, text) for name, text in docstrings(TREES[file]) if len(text.split()) < 2] == []
+
+
+# --- imports --------------------------------------------------------------------------------------------------
+
+
+def module_name(file):
+    parts = ("riemdp", *file.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(file): tree for file, tree in TREES.items()}
+
+
+def imported(name, tree):
+    """The package's modules that a module imports, at its top, in functions and for its types alike."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{name}, line {node.lineno}: imports are absolute"
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inner & MODULES.keys() or {node.module}
+    return found & MODULES.keys() - {name}
+
+
+def cycle(graph):
+    """Modules that import one another in a circle, first and last the same; none: an empty list."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return [*path[path.index(node) :], node]
+        if node in done:
+            return []
+        path.append(node)
+        found = next(filter(None, map(visit, sorted(graph[node]))), [])
+        path.pop()
+        done.add(node)
+        return found
+
+    return next(filter(None, map(visit, sorted(graph))), [])
+
+
+def test_circles_are_found():
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+def test_imports_in_functions_and_for_types_count():
+    for_types = "if TYPE_CHECKING:\n    from riemdp.errors import InputError\n"
+    in_function = "def f():\n    from riemdp import check\n    import numpy\n"
+    assert imported("riemdp.somewhere", ast.parse(for_types + in_function)) == {"riemdp.errors", "riemdp.check"}
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = {name: imported(name, tree) for name, tree in MODULES.items()}
+    assert sum(map(len, graph.values())) > 300
+    assert cycle(graph) == []

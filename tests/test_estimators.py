@@ -97,6 +97,15 @@ def test_pickles_copies_and_clones_are_the_same_estimator(kind, ledger):
     assert entries(ledger) == 4 * [(rd.PureDP(1.0), "released")]
 
 
+@kinds
+def test_pickles_of_the_time_before_each_estimator_had_its_file_still_load(kind):
+    model = fit(kind, guarantee=rd.PureDP(1.0))
+    now = pickle.dumps(model, protocol=2)  # which writes the path of a class as plain text
+    before = now.replace(f"c{kind.__module__}\n".encode(), b"criemdp.estimators\n")
+    assert before != now
+    assert pickle.loads(before).guarantee_ == model.guarantee_
+
+
 # --- what comes out -------------------------------------------------------------------------------------------
 
 

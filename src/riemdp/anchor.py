@@ -59,7 +59,7 @@ class Anchor:
         return max(entries, default=None)
 
     def add(self, number: int, digest: str) -> None:
-        """Add an entry, durably."""
+        """Add an entry; it is on the disk when this returns."""
         self._append(f"{self.line(number, digest)}\n")
 
     def _append(self, text: str) -> None:

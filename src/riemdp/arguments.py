@@ -81,7 +81,7 @@ def finite_array(value: Any, name: str) -> Array:
 
 
 def check_batches(**leading: tuple[int, ...]) -> None:
-    """Leading shapes must broadcast."""
+    """Refuse batches whose leading axes do not broadcast."""
     try:
         np.broadcast_shapes(*leading.values())
     except ValueError:

@@ -71,7 +71,7 @@ class Audit:
         return all(bound <= self.claimed.parameters[name] for name, bound in self.lower.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """As plain data that JSON can hold."""
         return {"riemdp": "audit", **asdict(self), "claimed": self.claimed.to_dict(), "holds": self.holds}
 
 
@@ -79,12 +79,12 @@ class Audit:
 
 
 def _epsilon(p: Array, q: Array, delta: float = 0.0) -> Array:
-    """log((p - delta)/q)."""
+    """The least epsilon that an event with p under X and q under X' leaves: log((p - delta)/q)."""
     return np.asarray(np.log(np.maximum(p - delta, 0.0) / q))
 
 
 def _delta(p: Array, q: Array, epsilon: float) -> Array:
-    """p - e^epsilon q."""
+    """The least delta that such an event leaves: p - e^epsilon q."""
     return np.asarray(p - np.exp(epsilon) * q)
 
 
@@ -168,11 +168,11 @@ class _Ranks:
 
     @classmethod
     def of(cls, pilots: Pair) -> _Ranks:
-        """From draws of both."""
+        """Learned from draws of both neighbours."""
         return cls(np.quantile(np.concatenate(pilots), LEVELS, axis=0).T)
 
     def normal(self, points: Array) -> Array:
-        """Each coordinate by itself."""
+        """Points by the normal quantiles of their ranks, each coordinate by itself."""
         from scipy.special import ndtri
 
         levels = ndtri(LEVELS)
@@ -199,7 +199,7 @@ class _View:
 
     @classmethod
     def of(cls, pilots: Pair) -> _View:
-        """From draws of both."""
+        """Learned from draws of both neighbours."""
         ranks = _Ranks.of(pilots)
         _, whitening, gap = _isotropic((ranks.normal(pilots[0]), ranks.normal(pilots[1])))
         return cls(*_isotropic(pilots), ranks, whitening @ gap)._learned(pilots)
@@ -389,12 +389,12 @@ def audit_neighbours(
     count, error = whole_number(draws, "draws", LEAST_DRAWS), _error(confidence)
     width = max(math.prod(first.shape[1:]) for first, _ in pairs.values())
     seeds = np.random.default_rng(whole_number(seed, "seed", 0))
-    source = _Source(draw, max(1, BLOCK // width), seeds, progress)
+    simulator = _Simulator(draw, max(1, BLOCK // width), seeds, progress)
     each = min(count // CHOOSING // len(pairs), PILOT // width)
-    attacks = {name: _attack(source.pilots(pair, each), guarantee) for name, pair in pairs.items()}
+    attacks = {name: _attack(simulator.pilots(pair, each), guarantee) for name, pair in pairs.items()}
     name = max(attacks, key=lambda name: attacks[name].promise)
     total = count - each * len(pairs)
-    hits = source.hits(pairs[name], attacks[name], total)
+    hits = simulator.hits(pairs[name], attacks[name], total)
     audited = _conclude(attacks[name], hits, np.array([total, total]), guarantee, error, count)
     return replace(audited, neighbours=name)
 
@@ -407,8 +407,8 @@ def coordinates(points: Any, ball: Ball) -> Array:
 
 
 @dataclass(frozen=True)
-class _Source:
-    """Releases, block by block."""
+class _Simulator:
+    """Draws releases of given records, a block at a time, each from a seed of its own."""
 
     draw: Draw
     block: int
@@ -416,7 +416,7 @@ class _Source:
     progress: Callable[[int], None] | None
 
     def pilots(self, pair: Pair, size: int) -> Pair:
-        """Draws of both neighbours."""
+        """`size` draws of each of the two neighbours, to choose a test by."""
         first, second = (np.concatenate(list(self.blocks(X, size))) for X in pair)
         return first, second
 
@@ -425,7 +425,7 @@ class _Source:
         return np.array([sum(attack.hits(block) for block in self.blocks(X, size)) for X in pair])
 
     def blocks(self, X: Array, size: int) -> Iterator[Array]:
-        """`size` draws."""
+        """`size` draws of releases of X, a block at a time."""
         for start in range(0, size, self.block):
             new = min(self.block, size - start)
             yield self.draw(X, size=new, seed=int(self.seeds.integers(2**62)))

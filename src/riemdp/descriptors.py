@@ -81,9 +81,15 @@ class _Job:
     def lazily(self, pixels: Any) -> Any:
         """The same of a Dask array, chunk by chunk of whole images."""
         whole = pixels.rechunk(dict.fromkeys(range(1, pixels.ndim), -1))
-        k = 5 if self.features == "five" else 9 if pixels.ndim == 3 else 11
+        k = self._count(is_gray=pixels.ndim == 3)
         shape: dict[str, Any] = {"chunks": (whole.chunks[0], (k,), (k,)), "drop_axis": list(range(3, pixels.ndim))}
         return whole.map_blocks(self._of_chunk, dtype=np.float64, meta=np.empty((0, 0, 0)), **shape)
+
+    def _count(self, *, is_gray: bool) -> int:
+        """The number of features of a pixel."""
+        if self.features == "five":
+            return 5
+        return 9 if is_gray else 11
 
     def _of_chunk(self, pixels: Array, block_info: Any = None) -> Array:
         """On a worker: one of several, so that it starts no threads of its own."""

@@ -12,7 +12,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +102,17 @@ def system_digits(count: int, bits: int) -> npt.NDArray[np.uint16]:
     return np.frombuffer(os.urandom(2 * count), dtype=np.uint16) >> np.uint16(16 - bits)
 
 
-class SystemSource:
+class Randomness(Protocol):
+    """Uniforms and normals: a numpy Generator, or SystemRandomness."""
+
+    def random(self, size: int) -> Array:
+        """Uniforms between 0 and 1, 1 excluded."""
+
+    def standard_normal(self, size: tuple[int, ...]) -> Array:
+        """Independent standard normal numbers."""
+
+
+class SystemRandomness:
     """float64 uniforms and normals from the operating system's bits, where a numpy Generator would be seeded."""
 
     def random(self, size: int | tuple[int, ...]) -> Array:

@@ -20,7 +20,7 @@ from riemdp.distributions.kng import KNG, _Floor, _flow_bound, expected_trials
 from riemdp.distributions.riemannian import is_radial
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Product, Space, SPDAffine, SPDLogEuclidean, Sphere
-from riemdp.randomness import SystemSource
+from riemdp.randomness import SystemRandomness
 from riemdp.statistics.sensitivity import kng_sensitivity
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -477,9 +477,9 @@ def test_draws_from_the_operating_system():
     sphere = Sphere(2)
     points = spread(sphere, 20, 0.5, "anywhere", np.random.default_rng(13))
     law = KNG(sphere, points, mean_of(sphere, points), 0.1, 0.5)
-    draws = law.sample(3, SystemSource())
+    draws = law.sample(3, SystemRandomness())
     assert sphere.contains(draws).all()
-    assert not np.array_equal(draws, law.sample(3, SystemSource()))
+    assert not np.array_equal(draws, law.sample(3, SystemRandomness()))
 
 
 def test_same_seed_same_draws():

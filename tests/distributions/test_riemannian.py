@@ -32,7 +32,7 @@ from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
 from riemdp.distributions.riemannian import expected_trials, laplace_limit, mean_square
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, Product, SPDAffine, SPDLogEuclidean, Sphere
-from riemdp.randomness import SystemSource
+from riemdp.randomness import SystemRandomness
 
 LAWS = {"laplace": RiemannianLaplace, "gaussian": RiemannianGaussian}
 
@@ -237,7 +237,7 @@ def test_draws_are_points_at_their_distance(kind, space):
 
 
 def test_the_system_source_will_do():
-    coords = law_of("laplace", SPDAffine(3), 0.1).sample_coords(2000, SystemSource())
+    coords = law_of("laplace", SPDAffine(3), 0.1).sample_coords(2000, SystemRandomness())
     assert coords.shape == (2000, 6)
 
 

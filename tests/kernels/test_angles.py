@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, kernels_for
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds.local_model import MANY, Angles
 
 TINY_ANGLES = np.logspace(-11, -1, 150)

@@ -15,7 +15,7 @@ from scipy.stats import ortho_group
 
 from manifolds.exact import length, lift, of_symmetric
 from riemdp.kernels import spectral
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import LARGEST_JACOBI, UNIT_ROUNDOFF
 
 SIZES = [*range(1, 25), spectral.LARGEST_COMPILED]
 PATHS = {"compiled": 0, "lapack": math.inf}
@@ -267,7 +267,7 @@ def test_conditioning_is_a_bound_and_sharp_for_large_matrices(k, kind):
     smallest = np.linalg.eigvalsh(w @ x @ w.T)[:, 0]
     exact = (np.linalg.norm(np.abs(w) @ np.abs(x) @ np.abs(w).T, axis=(1, 2)) / smallest).sum()
     by_trace = (((np.sqrt(np.diagonal(x, axis1=1, axis2=2)) @ np.abs(w).T) ** 2).sum(axis=1) / smallest).sum()
-    loose = by_trace if k <= spectral.LARGEST_JACOBI else exact
+    loose = by_trace if k <= LARGEST_JACOBI else exact
     slack = {"ill-conditioned": 1e-2, "one small": 1e-5}.get(kind, 1e-9)  # the smallest eigenvalue is known no better
     assert exact * (1 - slack) <= spectral.sum_logs(x, w).conditioning <= loose * (1 + slack)
 

@@ -15,7 +15,7 @@ import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean, length, lift
 from manifolds.examples import SPACES as COMPLETE
 from manifolds.examples import left_out
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.local_model import Part, merged
 
 MANY = 2**14

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import manifolds.exact  # noqa: F401  (sets 60 digits)
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import scalars
 from riemdp.manifolds.scalars import SHORT, norm, unit
 from riemdp.manifolds.sphere import Sphere, _from_pole, _to_pole

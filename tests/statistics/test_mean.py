@@ -105,7 +105,7 @@ def test_on_the_sphere_the_value_is_within_tolerance(radius, n):
     """By the certificate in 50 digits: |grad F|/h, h the mean of t cot t at the records, with room for the reach."""
     space = rd.Sphere(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = intrinsic._budget(ball, n, np.zeros(2))
+    _, tolerance = intrinsic._sensitivity_and_error(ball, n, np.zeros(2))
     for _ in range(5):
         coords = bounded._to_ball(records_at(rim(rng, n, 2, radius), ball), ball)
         found = value(coords, ball, np.zeros(2))
@@ -126,7 +126,7 @@ def test_on_hyperbolic_space_the_value_is_within_tolerance(radius, n):
     """There rho(x, mean) <= |grad F(x)|; at radius 25 float64 is so coarse that rounding sets the tolerance."""
     space = rd.Hyperbolic(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = intrinsic._budget(ball, n, np.zeros(2))
+    _, tolerance = intrinsic._sensitivity_and_error(ball, n, np.zeros(2))
     for _ in range(4):
         coords = bounded._to_ball(records_at(rim(rng, n, 2, radius), ball), ball)
         found = value(coords, ball, np.zeros(2))
@@ -144,7 +144,7 @@ def test_on_hyperbolic_space_the_value_is_within_tolerance(radius, n):
 def test_on_affine_matrices_the_value_is_within_tolerance(radius, n):
     space = rd.SPDAffine(2)
     ball, rng = rd.Ball(space, space.origin, radius), np.random.default_rng(n)
-    _, tolerance = intrinsic._budget(ball, n, np.zeros(3))
+    _, tolerance = intrinsic._sensitivity_and_error(ball, n, np.zeros(3))
     for _ in range(4):
         coords = bounded._to_ball(records_at(rim(rng, n, 3, radius), ball), ball)
         found = value(coords, ball, np.zeros(3))
@@ -181,7 +181,7 @@ def test_a_footpoint_changes_the_coordinates_not_the_mean(space):
     ball = some_ball(space, 0.5 * widest(space))
     coords = np.random.default_rng(1).uniform(-1, 1, (6, space.dim)) * ball.radius / math.sqrt(space.dim)
     foot = 0.5 * ball.radius * axes(space)[0]
-    (_, tolerance), (_, other) = (intrinsic._budget(ball, 6, f) for f in (foot, 0 * foot))
+    (_, tolerance), (_, other) = (intrinsic._sensitivity_and_error(ball, 6, f) for f in (foot, 0 * foot))
     one = space.exp_coords(value(coords, ball, foot), ball.at_origin(foot))
     two = ball.at_origin(value(coords, ball, 0 * foot))
     assert space.distance(one, two) <= tolerance + other
@@ -200,9 +200,9 @@ def test_coordinates_at_a_far_footpoint_count_its_rounding(distance):
             exact = mp_boosted_log(p[1:].tolist(), x[1:].tolist())
             error = mpmath.norm([e - float(c) for e, c in zip(exact, space.log_coords(x, p), strict=True)])
         assert error <= limit
-    assert intrinsic._budget(ball, 10**6, foot)[1] >= 4 * limit
+    assert intrinsic._sensitivity_and_error(ball, 10**6, foot)[1] >= 4 * limit
     with pytest.raises(rd.MechanismError, match="footpoint"):
-        intrinsic._budget(ball, 10**6, 30.0 * axes(space)[0])
+        intrinsic._sensitivity_and_error(ball, 10**6, 30.0 * axes(space)[0])
 
 
 def mp_boosted_log(p, q):
@@ -242,7 +242,7 @@ def largest_radius(space, n):
     for _ in range(30):
         middle = (low + high) / 2
         try:
-            intrinsic._budget(rd.Ball(space, space.origin, middle), n, np.zeros(space.dim))
+            intrinsic._sensitivity_and_error(rd.Ball(space, space.origin, middle), n, np.zeros(space.dim))
             low = middle
         except rd.MechanismError:
             high = middle
@@ -263,7 +263,7 @@ def test_every_data_set_in_the_ball_has_a_certified_value(space, newton, monkeyp
             found = value(coords, ball, np.zeros(space.dim))
             assert np.linalg.norm(found) <= ball.radius * 1.05
             records = Bounded(records_at(coords, ball), ball)
-            assert error_bound(records.model(ball.at_origin(found))) <= intrinsic._budget(ball, n, 0 * found)[1]
+            assert error_bound(records.model(ball.at_origin(found))) <= intrinsic._sensitivity_and_error(ball, n, 0 * found)[1]
 
 
 def lost(*_, **__):
@@ -297,7 +297,7 @@ def uncertain(monkeypatch):
 def test_where_nothing_can_be_certified_the_value_is_within_tolerance_all_the_same(space, radius, uncertain):
     """After the public number of steps, by 60 digits; even if every gradient is as wrong as it may be."""
     ball, rng, n = rd.Ball(space, space.origin, radius), np.random.default_rng(1), 5
-    _, tolerance = intrinsic._budget(ball, n, np.zeros(space.dim))
+    _, tolerance = intrinsic._sensitivity_and_error(ball, n, np.zeros(space.dim))
     limit = intrinsic._rounding_limit(space, radius, n)
     for wrong in (0.0, 0.9 * limit):
         records = Misled(records_at(hard(rng, space, n, radius), ball), ball, wrong)
@@ -372,7 +372,7 @@ def test_a_tight_cluster_of_shapes_and_its_neighbour_are_released_in_a_few_passe
         assert rd.private_mean(X, ball, rd.PureDP(1.0)).n == 2**14
     records = Bounded(cluster, ball)
     found = IntrinsicMean().value(records, np.zeros(2))
-    assert np.linalg.norm(found - records._coordinates.all()[0]) <= intrinsic._budget(ball, 2**14, np.zeros(2))[1]
+    assert np.linalg.norm(found - records._coordinates.all()[0]) <= intrinsic._sensitivity_and_error(ball, 2**14, np.zeros(2))[1]
 
 
 def test_newtons_method_alone_would_fail():

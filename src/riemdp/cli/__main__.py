@@ -1,4 +1,4 @@
-"""`python -m riemdp.cli`."""
+"""What `python -m riemdp.cli` runs."""
 
 from riemdp.cli import main
 

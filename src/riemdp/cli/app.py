@@ -15,8 +15,16 @@ from riemdp.errors import BudgetExceeded, RiemdpError, one_line
 
 BAD_INPUT, REFUSED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 NOTHING_SPENT = "nothing was released or spent."
-# The base of all complaints about usage; typer takes it from click or brings its own, by version.
-_UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def _base_named(name: str, kind: type[Exception]) -> type[Exception]:
+    """The class of that name among those that `kind` inherits from."""
+    return next(base for base in kind.__mro__ if base.__name__ == name)
+
+
+# The base of all complaints about usage. Typer takes it from click or brings its own, by version: only the name is
+# the same.
+_UsageProblem = _base_named("ClickException", typer.BadParameter)
 
 
 class Interrupted(Exception):
@@ -53,7 +61,7 @@ class _OneLineErrors(TyperGroup):
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
+    """Say on stderr, in one line, what went wrong."""
     typer.echo(f"riemdp: {one_line(_as_typed(message))}", err=True)
 
 
@@ -87,6 +95,7 @@ def main() -> None:
 
 
 def _print_version(asked: bool) -> None:
+    """Print the version and end, if that is what was asked for."""
     if asked:
         from riemdp.version import __version__
 

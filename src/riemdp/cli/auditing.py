@@ -54,7 +54,10 @@ def audit(
     count = default_draws(adapt) if draws is None else draws
     with progress_bar("drawing", 2 * count) as progress:
         found = run(ball, records, guarantee, draws=count, confidence=confidence, seed=seed, progress=progress, **ask)
-    typer.echo(json.dumps(found.to_dict())) if as_json else show(facts(_rows(found)))
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+    else:
+        show(facts(_rows(found)))
     if not found.holds:
         raise typer.Exit(CONTRADICTED)
 

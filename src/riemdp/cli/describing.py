@@ -1,4 +1,4 @@
-"""`riemdp descriptors`."""
+"""`riemdp descriptors`: covariance matrices of pictures."""
 
 from __future__ import annotations
 

@@ -113,7 +113,10 @@ def check(
     ball = o.parse_ball(where, center, radius, eigenvalues)
     with crew.at_work(), first_pass_bar() as progress, reporting(progress):
         found = look(stored.for_workers(where) if crew else stored.points(where), ball)
-    typer.echo(json.dumps(found.to_dict())) if as_json else show(*_pages(found, data, stored.remarks()))
+    if as_json:
+        typer.echo(json.dumps(found.to_dict()))
+    else:
+        show(*_pages(found, data, stored.remarks()))
 
 
 def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:

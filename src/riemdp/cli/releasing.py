@@ -257,7 +257,7 @@ class Outputs:
 
     @property
     def paths(self) -> list[Path]:
-        """All of them."""
+        """Those that are asked for."""
         return [path for path in (self.out, self.report, self.plot) if path is not None]
 
     def check(self, *inputs: str | Path | None) -> None:
@@ -311,7 +311,7 @@ def _write_release(release: Release, path: Path, *, force: bool) -> None:
 
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
-    """The release for people."""
+    """The release as people read it: a table, what it assumes, and where its files are."""
     from riemdp.plots import STATISTIC_NAMES
 
     name = STATISTIC_NAMES.get(release.statistic, release.statistic)

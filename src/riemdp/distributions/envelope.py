@@ -132,7 +132,7 @@ class Envelope:
 
     @cached_property
     def float_lines(self) -> Lines:
-        """The lines in float64."""
+        """The lines computed in float64, once."""
         return self.lines()
 
     def propose(self, rng: Any, size: int) -> tuple[Array, Array]:

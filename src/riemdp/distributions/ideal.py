@@ -50,8 +50,8 @@ def point_grid(space: Space, scale: float, radius: float) -> float:
     """
     if not (0 < scale < math.inf and 0 <= radius < math.inf):
         raise InputError(f"scale = {scale!r}, radius = {radius!r}: pass a positive and a nonnegative finite float.")
-    reach = radius + (space.dim + 12 * math.sqrt(space.dim) + 30) * scale
-    size = 2 * space.ambient_step(FINENESS * scale, reach) / math.sqrt(math.prod(space.ambient_shape))
+    farthest = radius + (space.dim + 12 * math.sqrt(space.dim) + 30) * scale
+    size = 2 * space.ambient_step(FINENESS * scale, farthest) / math.sqrt(math.prod(space.ambient_shape))
     if not size > 2 * SMALLEST_GRID:
         raise MechanismError(
             f"scale = {scale!r} in a ball of radius {radius!r} leaves no room for a grid of floats in {space!r}: "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from riemdp.arguments import finite_number
 from riemdp.distributions.envelope import Envelope
 from riemdp.distributions.riemannian import is_radial, laplace_limit
 from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.constants import SMALLEST_NORMAL
 from riemdp.kernels.spectral import without_waiting
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import Space
 from riemdp.manifolds.scalars import norm
+from riemdp.randomness import Randomness
 
 Array = NDArray[Any]
 
@@ -35,17 +37,6 @@ DEPTH = 30.0
 NUMBERS, LARGEST_BATCH = 2**20, 2**15
 # What `expected_trials` supposes and tries.
 PILOT_PAIRS, PILOT_CANDIDATES, PILOT_NUMBERS = 32, 1024, 2**20
-TINY = float(np.finfo(float).tiny)
-
-
-class Source(Protocol):
-    """Uniforms and normals: a numpy Generator, or riemdp.randomness.SystemSource."""
-
-    def random(self, size: int) -> Array:
-        """Uniforms between 0 and 1, 1 excluded."""
-
-    def standard_normal(self, size: tuple[int, ...]) -> Array:
-        """Independent standard normals."""
 
 
 class KNG:
@@ -70,12 +61,12 @@ class KNG:
         """Share of the candidates that were accepted, so far."""
         return self._accepted / max(1, self._trials)
 
-    def sample(self, size: int, source: Source) -> Array:
+    def sample(self, size: int, rng: Randomness) -> Array:
         """`size` independent exact draws, as points in the form of the space's primitives."""
         drawn, missing = [self._points[:0]], size
         while missing > 0:
-            patience = -np.log1p(-source.random(self._batch(missing)))
-            candidates, cost = self._candidates(patience, source)
+            patience = -np.log1p(-rng.random(self._batch(missing)))
+            candidates, cost = self._candidates(patience, rng)
             places = np.flatnonzero(cost <= patience)[:missing]
             missing -= len(places)
             self._trials += len(patience) if missing else int(places[-1]) + 1
@@ -83,10 +74,10 @@ class KNG:
             drawn.append(candidates[places])
         return np.concatenate(drawn)
 
-    def trials(self, candidates: int, source: Source) -> float:
+    def trials(self, candidates: int, rng: Randomness) -> float:
         """Expected number of candidates per draw, estimated from a few."""
-        _, cost = self._candidates(np.full(candidates, np.inf), source)
-        return float(1 / max(np.exp(-cost).mean(), TINY))
+        _, cost = self._candidates(np.full(candidates, np.inf), rng)
+        return float(1 / max(np.exp(-cost).mean(), SMALLEST_NORMAL))
 
     def _batch(self, missing: int) -> int:
         """Candidates to look at next: a little more than needed at the acceptance so far."""
@@ -94,13 +85,13 @@ class KNG:
         fewest = min(64, max(2, NUMBERS // (len(self._points) * self._space.dim)))
         return int(min(LARGEST_BATCH, max(fewest, 1.1 * missing / guess)))
 
-    def _candidates(self, patience: Array, source: Source) -> tuple[Array, Array]:
+    def _candidates(self, patience: Array, rng: Randomness) -> tuple[Array, Array]:
         """Candidates, and minus the logarithm of the probability to accept each.
 
         Gradients take the most time: they are computed only where the rest does not exceed `patience` already.
         """
-        cell, t = self._cells.draw(len(patience), source)
-        coords, cost = self._vectors(cell, t, source)
+        cell, t = self._cells.draw(len(patience), rng)
+        coords, cost = self._vectors(cell, t, rng)
         with np.errstate(all="ignore"):
             candidates = self._space.exp_coords(coords, self._centre)
         cost += self._cells.excess(cell, t, self._scale)
@@ -120,14 +111,14 @@ class KNG:
         with one_blas_thread():
             return np.concatenate([np.zeros(0), *map_ranges(task, len(candidates), grain)])
 
-    def _vectors(self, cell: Array, t: Array, source: Source) -> tuple[Array, Array]:
+    def _vectors(self, cell: Array, t: Array, rng: Randomness) -> tuple[Array, Array]:
         """Coordinates of length t, in a uniform direction or within the cell's cap; and what the cap gave away."""
-        normal = source.standard_normal((len(t), self._space.dim))
+        normal = rng.standard_normal((len(t), self._space.dim))
         chosen = np.flatnonzero(self._cells.caps.is_narrow[cell])
         cost = np.zeros(len(t))
         if len(chosen):
             axis = self._inwards / norm(self._inwards)
-            cosine, cost[chosen] = self._cells.caps.draw(cell[chosen], source)
+            cosine, cost[chosen] = self._cells.caps.draw(cell[chosen], rng)
             aside = normal[chosen] - (normal[chosen] @ axis)[:, None] * axis
             aside *= (np.sqrt(1 - cosine**2) / norm(aside))[:, None]
             normal[chosen] = aside + cosine[:, None] * axis
@@ -256,20 +247,20 @@ class _Cells:
     rise: Array  # its slope
     caps: _Caps
 
-    def draw(self, size: int, source: Source) -> tuple[Array, Array]:
+    def draw(self, size: int, rng: Randomness) -> tuple[Array, Array]:
         """Cells by their masses, and t within each."""
         lines = self.envelope.float_lines
-        cell = np.searchsorted(lines.edges, source.random(size))
-        return cell, lines.invert(cell, source.random(size), np)
+        cell = np.searchsorted(lines.edges, rng.random(size))
+        return cell, lines.invert(cell, rng.random(size), np)
 
     def excess(self, cell: Array, t: Array, scale: float) -> Array:
         """By how much the line is above the logarithm of the law of t, the bound on J left out."""
-        area, _ = self.envelope.concave(np.maximum(t, TINY), np)
+        area, _ = self.envelope.concave(np.maximum(t, SMALLEST_NORMAL), np)
         law = area - self.lower_bound(cell, t) / scale + self.caps.log_share[cell]
         return np.asarray(self.envelope.float_lines.log_height(cell, t) - law)
 
     def lower_bound(self, cell: Array, t: Array) -> Array:
-        """l(t)."""
+        """l(t), the lower bound on the norm of the gradient at distance t."""
         return np.asarray(self.value[cell] + self.rise[cell] * (t - self.envelope.start[cell]))
 
 
@@ -290,10 +281,10 @@ class _Caps:
         """Cells in which only the cap is tried."""
         return self.log_share < 0
 
-    def draw(self, cell: Array, source: Source) -> tuple[Array, Array]:
+    def draw(self, cell: Array, rng: Randomness) -> tuple[Array, Array]:
         """Cosines, and what the exponential gave away there."""
         pivot, rate = self.pivot[cell], self.rate[cell]
-        z = self.least[cell] - np.log1p(-source.random(len(cell))) / rate
+        z = self.least[cell] - np.log1p(-rng.random(len(cell))) / rate
         inside = np.minimum(z, 1 - 2.0**-53)
         cost = self.power * np.log((1 - pivot**2) / (1 - inside**2)) - rate * (z - pivot)
         return inside, np.where(z < 1, cost, np.inf)
@@ -310,7 +301,7 @@ def _caps(t: Array, distance: float, radius: float, s: float, dim: int) -> _Caps
         return _Caps(none, none, none, none, power)
     e, r, x = (np.sin(np.asarray(y) * s / 2) ** 2 for y in (distance, radius, t))
     gap = 2 * (e + x - 2 * e * x - r)  # cos(radius s) - cos(distance s) cos(t s), without cancellation
-    least = np.clip(gap / np.maximum(math.sin(distance * s) * np.sin(t * s), TINY), 0.0, 1 - 1e-9)
+    least = np.clip(gap / np.maximum(math.sin(distance * s) * np.sin(t * s), SMALLEST_NORMAL), 0.0, 1 - 1e-9)
     pivot = np.minimum((least + np.sqrt(least**2 + 2 / power)) / 2, (1 + least) / 2)
     rate = 2 * power * pivot / (1 - pivot**2)
     constant = math.lgamma(dim / 2) - math.lgamma((dim - 1) / 2) - math.log(math.pi) / 2
@@ -345,7 +336,7 @@ def _check(space: Space, scale: float, radius: float) -> None:
 def _pulled_inside(space: Space, origin: Array, centre: Array, radius: float) -> Array:
     """The centre, moved to the ball if it is outside by a little."""
     coords = space.log_coords(centre, origin)
-    return space.exp_coords(coords * min(1.0, radius / max(float(norm(coords)), TINY)), origin)
+    return space.exp_coords(coords * min(1.0, radius / max(float(norm(coords)), SMALLEST_NORMAL)), origin)
 
 
 @lru_cache(maxsize=256)

@@ -153,7 +153,9 @@ class IsotropicLaw:
         if not is_radial(self.space):
             log_ratio += self.space.ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
         gap = u.log() - log_ratio
-        return segment if gap < 0 else REJECTED if gap > 0 else None
+        if gap < 0:
+            return segment
+        return REJECTED if gap > 0 else None  # neither is certain: more digits are needed
 
     def _read(self, tape: list[LazyUniform], segment: int, bits: int) -> list[arb]:
         """The coordinates of an accepted trial."""

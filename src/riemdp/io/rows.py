@@ -39,7 +39,7 @@ class Rows:
         return self.source.map(_Turned(kernels_chosen_for(self.source.n), self.turns, task))
 
     def turned(self, turn: Callable[[Array], Any]) -> Rows:
-        """Turned into something else."""
+        """Rows that `turn` makes of these, block by block, when they are asked for."""
         return replace(self, turns=(*self.turns, turn))
 
     def each(self, turn: Callable[[Array], T]) -> list[T]:
@@ -59,7 +59,7 @@ class Rows:
         return Rows(Held(tuple(self.map(_itself))))
 
     def all(self) -> Array:
-        """All rows at once."""
+        """All rows at once, in memory."""
         return np.concatenate(self.map(_itself))
 
 
@@ -95,11 +95,11 @@ class Held:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """How many rows there are."""
         return sum(map(len, self.blocks))
 
     def map(self, task: Task[T]) -> list[T]:
-        """As a source does."""
+        """[task(block, place of its first row)] for every block, in order, as a source does."""
         starts = list(accumulate(map(len, self.blocks), initial=0))
         with one_blas_thread():
             return map_ranges(lambda i, _: task(self.blocks[i], starts[i]), len(self.blocks), 1)

@@ -53,7 +53,7 @@ class Source(ABC):
 
     @property
     def n(self) -> int:
-        """The number of records."""
+        """How many records there are."""
         return self.shape[0]
 
     @property
@@ -130,12 +130,12 @@ class ArraySource(Source):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """Of all records."""
+        """The number of records, then the shape of one."""
         return tuple(self.rows.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        """Of their numbers."""
+        """The type of their numbers."""
         found: np.dtype[Any] = self.rows.dtype
         return found
 
@@ -234,12 +234,12 @@ class DaskSource(Source):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """Of all records."""
+        """The number of records, then the shape of one."""
         return tuple(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        """Of their numbers."""
+        """The type of their numbers."""
         found: np.dtype[Any] = self.array.dtype
         return found
 

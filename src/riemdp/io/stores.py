@@ -80,7 +80,7 @@ class Npy:
 
     @classmethod
     def open(cls, path: Path) -> Npy:
-        """Read the header."""
+        """What the header of the file says; the numbers stay on the disk."""
         array = _memory_map(path)
         return cls(path.absolute(), array.shape, array.dtype)
 
@@ -216,18 +216,18 @@ class Zarr:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the whole array."""
+        """The shape of the whole array."""
         return tuple(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its numbers."""
+        """The type of its numbers."""
         found: np.dtype[Any] = self.array.dtype
         return found
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Each is decoded whole."""
+        """The shape of a chunk, which is decoded as a whole."""
         return tuple(self.array.chunks)
 
     def __getitem__(self, rows: slice) -> Array:
@@ -250,7 +250,7 @@ class Joined:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """That holds all."""
+        """A type that holds the numbers of all parts."""
         return np.result_type(*{part.dtype for part in self.parts})
 
     @cached_property
@@ -260,12 +260,12 @@ class Joined:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of all records."""
+        """The number of records, then the shape of one."""
         return (self._starts[-1], *self.record_shape)
 
     @property
     def ndim(self) -> int:
-        """Axes."""
+        """The number of axes: that of a record, and one for the records."""
         return len(self.shape)
 
     @property

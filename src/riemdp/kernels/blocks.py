@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from riemdp.kernels.spectral import LANES
+from riemdp.kernels.constants import LANES
 
-TINY = 1e-290
+NEVER_ZERO = 1e-290  # added to denominators that may vanish; what is smaller counts as 0
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

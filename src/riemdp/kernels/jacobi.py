@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from riemdp.kernels.blocks import TINY, Array, helper, inlined, largest, rotate
-from riemdp.kernels.spectral import LANES
+from riemdp.kernels.blocks import NEVER_ZERO, Array, helper, inlined, largest, rotate
+from riemdp.kernels.constants import LANES
 
 MAX_SWEEPS = 30
 # What counts is an entry over the gap between its diagonal entries, which is the rotation's angle, and over their
@@ -34,7 +34,7 @@ def _angles(a: Array, p: int, q: int, state: Array) -> None:
     """
     for lane in range(LANES):
         d, r = a[q, q, lane] - a[p, p, lane], a[p, q, lane]
-        root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + TINY
+        root = abs(d) + math.sqrt(d * d + 4.0 * r * r) + NEVER_ZERO
         state[COSINE, lane] = root if d >= 0.0 else -root
     for lane in range(LANES):
         x, y, r, active = a[p, p, lane], a[q, q, lane], a[p, q, lane], state[ACTIVE, lane]
@@ -97,7 +97,7 @@ def _square_of_ratio(x: float, y: float, r: float, scaled: float) -> float:
     """Of the entry r between x and y on the diagonal to their gap or, if that is less, to their geometric mean."""
     gap, size = (y - x) * (y - x), abs(x * y)
     unit = scaled * size if scaled * size < gap and scaled > 0.0 else gap
-    return r * r / (unit + TINY) if r * r > NEGLIGIBLE * size else 0.0
+    return r * r / (unit + NEVER_ZERO) if r * r > NEGLIGIBLE * size else 0.0
 
 
 @inlined

@@ -18,18 +18,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.kernels.constants import (
+    ASYMMETRY,
+    CONDITIONING,
+    LANES,
+    LARGEST_JACOBI,
+    SMALLEST,
+    SMALLEST_NORMAL,
+    SQUARES,
+    SYMMETRY_TOL,
+    UNIT_ROUNDOFF,
+)
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 
 Array = NDArray[Any]
 T = TypeVar("T")
 
-SYMMETRY_TOL = 1e-8
-UNIT_ROUNDOFF = 2.0**-53
-TINY = float(np.finfo(float).tiny)
-LANES = 64  # matrices that the compiled code takes side by side
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
-LARGEST_JACOBI = 8  # up to here it is faster than tridiagonal QL, and so is a cheaper bound on rounding errors
 TINY_WORK = 2**14  # not worth a call
 ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
@@ -67,9 +73,13 @@ def without_waiting() -> AbstractContextManager[None]:
 
 def _compiled(n: int, k: int) -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
+    if k > LARGEST_COMPILED:
+        return False
     records = _records.get()
-    work = (n if records is None else records) * k**3 if k <= LARGEST_COMPILED else 0
-    return work >= SMALL_WORK or (records is None and work >= TINY_WORK and _is_loaded())
+    if records is not None:
+        return records * k**3 >= SMALL_WORK
+    work = n * k**3
+    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded())
 
 
 def _is_loaded() -> bool:
@@ -248,7 +258,8 @@ class LogSum:
     @property
     def is_valid(self) -> bool:
         """Every record was symmetric and positive definite."""
-        return self.smallest > TINY and self.asymmetry <= 0.0 and math.isfinite(self.squares + self.conditioning)
+        finite = math.isfinite(self.squares + self.conditioning)
+        return self.smallest > SMALLEST_NORMAL and self.asymmetry <= 0.0 and finite
 
     @property
     def rounding(self) -> float:
@@ -278,10 +289,10 @@ def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False, 
     return LogSum(
         total=from_upper(np.sum([part.total for part in parts], axis=0)),
         count=n,
-        smallest=float(stats[:, 0].min()),
-        conditioning=float(stats[:, 1].sum()),
-        squares=float(stats[:, 2].sum()),
-        asymmetry=float(stats[:, 3].max()),
+        smallest=float(stats[:, SMALLEST].min()),
+        conditioning=float(stats[:, CONDITIONING].sum()),
+        squares=float(stats[:, SQUARES].sum()),
+        asymmetry=float(stats[:, ASYMMETRY].max()),
         moments=np.sum([part.moments for part in parts], axis=0) / n,
         hessian=_one_plus(np.sum([part.excess for part in parts], axis=0) / n),
         spectrum=_joined([part.spectrum for part in parts]),
@@ -361,19 +372,14 @@ def _compiled_sum(
 ) -> Callable[[int, int], _Part]:
     from riemdp.kernels import symmetric
 
-    entries = len(w) * (len(w) + 1) // 2
-    second = entries * (entries + 1) // 2 if with_hessian else 0
-
     def task(start: int, stop: int) -> _Part:
-        total, excess, stats = np.zeros(entries), np.zeros(second), np.array([np.inf, 0.0, 0.0, 0.0])
-        uppers = np.empty((stop - start, entries) if with_moments else (0, 0))
-        symmetric.sum_logs(_floats(x[start:stop]), w, whiten, total, uppers, excess, stats)
-        return _Part(total, uppers.T @ uppers, excess, stats)
+        sums = symmetric.sum_logs(_floats(x[start:stop]), w, whiten, with_moments, with_hessian)
+        return _Part(sums.total, sums.uppers.T @ sums.uppers, sums.excess, sums.stats)
 
     return task
 
 
-def _growth(x: Array, magnitude: Array) -> Array:
+def _norm_bounds(x: Array, magnitude: Array) -> Array:
     """‖M‖, M = |w| |x| |w|ᵀ; for small matrices sqrt(bᵀ M b) >= ‖M‖, b = |w| sqrt(diag x), as the compiled code."""
     if len(magnitude) > LARGEST_JACOBI:
         return np.asarray(np.linalg.norm(magnitude @ np.abs(x) @ magnitude.T, axis=(1, 2)))
@@ -398,10 +404,10 @@ def _lapack_sum(
         skew = asymmetry(block).max()
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
-            growth = _growth(block, magnitude) if whiten else np.trace(block, axis1=1, axis2=2)
+            norms = _norm_bounds(block, magnitude) if whiten else np.trace(block, axis1=1, axis2=2)
             values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
-            stats = np.array([low.min(), (growth / low).sum(), (logs**2).sum(), skew])
+            stats = np.array([low.min(), (norms / low).sum(), (logs**2).sum(), skew])
             columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
             total = ((columns * logs.reshape(-1)) @ columns.T)[upper]
             if with_moments:

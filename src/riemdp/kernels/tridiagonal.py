@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from riemdp.kernels.blocks import TINY, Array, helper, inlined, largest, rotate
-from riemdp.kernels.spectral import LANES
+from riemdp.kernels.blocks import NEVER_ZERO, Array, helper, inlined, largest, rotate
+from riemdp.kernels.constants import LANES
 
 MAX_ITERATIONS = 60
 ROUNDOFF = 2.0**-53
@@ -34,7 +34,7 @@ def _reflector(a: Array, j: int, u: Array, beta: Array) -> None:
         length, first = math.sqrt(beta[lane]), u[j + 1, lane]
         target = length if first < 0.0 else -length
         size = beta[lane] - first * target
-        usable = size > TINY
+        usable = size > NEVER_ZERO
         u[j + 1, lane] = first - target
         inverse = 1.0 / (size if usable else 1.0)
         beta[lane] = inverse if usable else 0.0

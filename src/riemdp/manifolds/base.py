@@ -171,7 +171,7 @@ class Space(ABC):
         """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1."""
         base = self._points(base_point, "base_point")
         coords = self.to_coords(self._vectors(tangent_vec, base), base)
-        return self.write(self._reach(coords, base, "tangent_vec"), base_point)
+        return self.write(self._exp_in_range(coords, base, "tangent_vec"), base_point)
 
     def log(self, point: ArrayLike, base_point: ArrayLike) -> Array:
         """Tangent vector at `base_point` whose exponential is `point`, the shortest one."""
@@ -218,7 +218,7 @@ class Space(ABC):
         """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
         start, end, times = self._points(a, "a"), self._points(b, "b"), finite_array(t, "t")
         check_batches(a=self._batch(start), b=self._batch(end), t=times.shape)
-        return self.write(self._reach(times[..., None] * self.log_coords(end, start), start, "t"), a)
+        return self.write(self._exp_in_range(times[..., None] * self.log_coords(end, start), start, "t"), a)
 
     def contains(self, points: ArrayLike) -> Array:
         """Which arrays are points of the space, within the relative tolerance MEMBERSHIP_TOL = 1e-8."""
@@ -345,10 +345,10 @@ class Space(ABC):
         """A point close to these entries, whatever the finite floats are."""
         raise self._lacks(EXACT_POINTS, "from_ambient")
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
 
-        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
+        The point lies within `farthest` of the origin; 0 if float64 cannot hold all such points.
         """
         raise self._lacks(EXACT_POINTS, "ambient_step")
 
@@ -424,7 +424,7 @@ class Space(ABC):
         """The leading axes of points or vectors."""
         return array.shape[: array.ndim - len(self.inner_shape)]
 
-    def _reach(self, coords: Array, base: Array, name: str) -> Array:
+    def _exp_in_range(self, coords: Array, base: Array, name: str) -> Array:
         """The exponential map, refused where its result does not fit float64."""
         with np.errstate(all="ignore"):
             values = self.exp_coords(coords, base)

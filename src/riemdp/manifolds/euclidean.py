@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, FlatMean, Space
 from riemdp.manifolds.description import Remark
@@ -33,27 +33,27 @@ class Euclidean(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d, the number of coordinates."""
         return self.d
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(d,)."""
+        """(d,): a point is its coordinates."""
         return (self.d,)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
-        """Flat."""
+        """(0, 0): the space is flat."""
         return (0.0, 0.0)
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: straight lines never meet again."""
         return math.inf
 
     @property
     def origin(self) -> Array:
-        """Zero."""
+        """The point 0."""
         return np.zeros(self.d)
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
@@ -82,7 +82,7 @@ class Euclidean(Space):
     def from_ambient(self, ambient: Array) -> Array:
         return ambient
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         return length
 
     def are_points(self, points: Array) -> Array:

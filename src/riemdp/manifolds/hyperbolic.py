@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
@@ -48,7 +48,7 @@ class Hyperbolic(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d: one less than the numbers of a point."""
         return self.d
 
     @property
@@ -63,7 +63,7 @@ class Hyperbolic(Space):
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: geodesics never meet again."""
         return math.inf
 
     @property
@@ -123,9 +123,9 @@ class Hyperbolic(Space):
         size = float(np.abs(ambient[1:]).max()) / FARTHEST
         return self.to_points(ambient * min(1.0, self.radius / (size or self.radius)))
 
-    def ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, farthest: float) -> float:
         """As a graph over the space part the metric is |dx|² - dT² <= |dx|²: no point moves farther than x."""
-        return length if reach < self.radius * math.log(FARTHEST) else 0.0
+        return length if farthest < self.radius * math.log(FARTHEST) else 0.0
 
     def are_points(self, points: Array) -> Array:
         time = self._lift(points[..., 1:] / self.radius)[..., 0]
@@ -172,9 +172,9 @@ class Hyperbolic(Space):
             rounding=rounding(float(error), float(length), n),
         )
 
-    def _log_error(self, growth: Array) -> Array:
+    def _log_error(self, magnified: Array) -> Array:
         """Stated bound on the error of log, in units of roundoff; `rounding` counts a few more of its length."""
-        return np.asarray(self.radius * (16 + 4 * self.d) * growth)
+        return np.asarray(self.radius * (16 + 4 * self.d) * magnified)
 
     def rounding_limit(self, radius: float, n: int) -> float:
         worst = self._log_error(2 * np.cosh(radius / self.radius))

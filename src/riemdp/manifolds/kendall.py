@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.arguments import as_array, whole_number
 from riemdp.io.cells import numbers
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
 from riemdp.manifolds.description import ArrayForm, Remark
@@ -163,7 +163,7 @@ class KendallShapes(Space):
         z = self.to_points(self.read(ambient / (np.abs(ambient).max() or 1.0), "ambient"))
         return z if np.isfinite(z).all() else origin
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """As on the unit sphere: centring moves nothing farther, nor does forgetting the phase."""
         return min(length, 1.0) / 2
 
@@ -281,8 +281,8 @@ class KendallShapes(Space):
         turned = np.ascontiguousarray(1j * sines.view(np.complex128)).view(np.float64)
 
         def floor(s: float) -> float:
-            reach = np.minimum(rho + s, farthest)
-            once, twice = (Angles.of(np.cos(y)).bend for y in (reach, 2 * reach))
+            end = np.minimum(rho + s, farthest)
+            once, twice = (Angles.of(np.cos(y)).bend for y in (end, 2 * end))
             line = 4 * twice * np.cos(rho) ** 2 - once
             spread = (turned.T * line) @ turned - (sines.T * once) @ sines
             total = once @ (sines**2).sum(axis=1)

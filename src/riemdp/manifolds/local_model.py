@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, kernels_chosen_for
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import kernels_chosen_for
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.base import ROWS, Array, LocalModel, Space
 

@@ -173,9 +173,9 @@ class Product(Space):
         parts = [part.reshape(shape) for part, shape in zip(flat, shapes, strict=True)]
         return self.assemble(self._per_factor("from_ambient", parts))
 
-    def ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, farthest: float) -> float:
         share = length / math.sqrt(len(self.factors))
-        return min(factor.ambient_step(share, reach) for factor in self.factors)
+        return min(factor.ambient_step(share, farthest) for factor in self.factors)
 
     def are_points(self, points: Array) -> Array:
         return np.asarray(np.logical_and.reduce(self._per_factor("are_points", self.inner_parts(points))))

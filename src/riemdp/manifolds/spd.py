@@ -12,8 +12,8 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import ConvergenceError, InputError
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import (
-    UNIT_ROUNDOFF,
     asymmetry,
     positive_definite,
     rebuild,
@@ -99,7 +99,7 @@ class SPD(Space):
 
     @property
     def dim(self) -> int:
-        """k(k+1)/2."""
+        """k(k+1)/2, the entries on and above the diagonal."""
         return self.k * (self.k + 1) // 2
 
     @property
@@ -109,7 +109,7 @@ class SPD(Space):
 
     @property
     def injectivity_radius(self) -> float:
-        """Infinite."""
+        """Infinite: geodesics never meet again."""
         return math.inf
 
     @property

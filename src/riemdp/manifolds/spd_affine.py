@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
+from riemdp.kernels.constants import SMALLEST_NORMAL, UNIT_ROUNDOFF
+from riemdp.kernels.spectral import LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
 from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import FARTHEST, Array, LocalModel, Space
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
@@ -29,7 +30,6 @@ LARGEST_HESSIAN = 5
 LARGEST_MOMENTS = 40
 # Numbers in the records up to which the logs of all of them at several points are held at a time.
 LARGEST_PAIRING = 2**16
-TINY = float(np.finfo(float).tiny)
 
 
 def _sample(points: Array, size: int) -> Array:
@@ -116,11 +116,11 @@ class SPDAffine(SPD):
     def from_ambient(self, ambient: Array) -> Array:
         """Eigenvalues that rounding made negative, or zero, are lifted."""
         largest = float(np.abs(ambient).max()) / FARTHEST
-        return definite(ambient / max(1.0, largest) + TINY * self.origin)
+        return definite(ambient / max(1.0, largest) + SMALLEST_NORMAL * self.origin)
 
-    def ambient_step(self, length: float, reach: float) -> float:
-        """Eigenvalues are at least e^-reach: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
-        return min(length, 1.0) / 2 * math.exp(-reach)
+    def ambient_step(self, length: float, farthest: float) -> float:
+        """Eigenvalues are at least e^-farthest: a whitened change E, |E| <= 1/2, moves by |log(1 + E)| <= 2|E|."""
+        return min(length, 1.0) / 2 * math.exp(-farthest)
 
     def mean_start(self, points: Array) -> Array:
         """The midpoint of the arithmetic and the harmonic mean: no eigenvalues, third-order accurate."""
@@ -228,7 +228,7 @@ def _newton_step(g: Array, moments: Array, logs: Array, vectors: Array) -> Array
     """
     squares = (logs[:, :, None] - logs[:, None, :]) ** 2
     factors = t_coth(np.sqrt(squares) / 2)
-    slope = float((factors - 1).sum() / max(squares.sum(), TINY)) if moments.size else 0.0
+    slope = float((factors - 1).sum() / max(squares.sum(), SMALLEST_NORMAL)) if moments.size else 0.0
     rest = factors - 1 - slope * squares
     k, transposed = vectors.shape[-1], np.swapaxes(vectors, -1, -2)
     columns = vectors.transpose(1, 0, 2).reshape(k, -1)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from riemdp.arguments import check_batches, finite_array, random_generator, real_array, whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 
@@ -25,7 +26,7 @@ class SPDLogEuclidean(SPD):
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
-        """Flat."""
+        """(0, 0): the space is flat."""
         return (0.0, 0.0)
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
@@ -73,7 +74,7 @@ class SPDLogEuclidean(SPD):
         top = float(np.abs(spectrum).max()) * largest
         return matrix_exp(invvecd(ambient * min(1.0, math.log(FARTHEST) / (top or 1.0))))
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         return length
 
     # --- the vector space ---------------------------------------------------------------------------------
@@ -89,12 +90,12 @@ class SPDLogEuclidean(SPD):
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k)."""
         p, q = self._operands(a, b)
-        return self._reach(self.log_coords(q, self.origin), p, "b")
+        return self._exp_in_range(self.log_coords(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
         """a ⊖ b = exp(log a - log b)."""
         p, q = self._operands(a, b)
-        return self._reach(-self.log_coords(q, self.origin), p, "b")
+        return self._exp_in_range(-self.log_coords(q, self.origin), p, "b")
 
     def _operands(self, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
         p, q = self._points(a, "a"), self._points(b, "b")
@@ -105,7 +106,7 @@ class SPDLogEuclidean(SPD):
         """t ⊙ a = exp(t log a) = a^t; `t` broadcasts with the leading axes."""
         times, point = finite_array(t, "t"), self._points(a, "a")
         check_batches(t=times.shape, a=self._batch(point))
-        return self._reach(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
+        return self._exp_in_range(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
 
     # --- what it says of itself ---------------------------------------------------------------------------
 

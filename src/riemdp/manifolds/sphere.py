@@ -11,7 +11,7 @@ import numpy as np
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
 from riemdp.manifolds.description import COORDINATES, ArrayForm
@@ -57,7 +57,7 @@ class Sphere(Space):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """d: one less than the numbers of a point."""
         return self.d
 
     @property
@@ -149,7 +149,7 @@ class Sphere(Space):
     def from_ambient(self, ambient: Array) -> Array:
         return self.to_points(ambient) if ambient.any() else self.origin
 
-    def ambient_step(self, length: float, reach: float) -> float:  # noqa: ARG002
+    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A change of x R turns a vector of length R by at most arcsin x, below 1.05 x for x <= 1/2."""
         return min(length, self.radius) / 2
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, rebuild
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.spectral import eigh, rebuild
 from riemdp.manifolds import Space, Sphere
 from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_mean_square

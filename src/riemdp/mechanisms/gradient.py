@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.distributions.kng import KNG, Source, expected_trials
+from riemdp.distributions.kng import KNG, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
@@ -24,11 +24,11 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import Drawn
-from riemdp.randomness import SystemSource
+from riemdp.randomness import Randomness, SystemRandomness
 
 Array = NDArray[Any]
 
-MOST_TRIALS = 1e6
+MOST_KNG_TRIALS = 1e6
 MOST_LOSS = 1e3  # the tolerance of the mean is 1e-3 of its sensitivity, as a rule: beyond, rejection starves on it
 IDEALIZED = "idealized numerics: the draw is exact rejection, but computed in float64"
 
@@ -70,18 +70,18 @@ class KNormGradient:
                 f"needs n * epsilon above {2 * n * sensitivity / limit:.4g} here, or use mechanism='wrapped-laplace'."
             )
         trials = expected_trials(ball.space, n, ball.radius, scale)
-        if not trials <= MOST_TRIALS:
+        if not trials <= MOST_KNG_TRIALS:
             raise MechanismError(
                 f"scale = {scale:.4g}: a draw of the K-norm gradient law would take about {trials:.2g} trials "
-                f"(limit {MOST_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
+                f"(limit {MOST_KNG_TRIALS:.0g}): use a smaller ball, a larger epsilon or mechanism='wrapped-laplace'."
             )
 
     def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """As `simulate` draws, with the operating system's bits."""
-        return Drawn(self.simulate(value, scale, ball, footpoint, SystemSource(), size), None)
+        return Drawn(self.simulate(value, scale, ball, footpoint, SystemRandomness(), size), None)
 
     def simulate(
-        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Source, size: int  # noqa: ARG002
+        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Randomness, size: int  # noqa: ARG002
     ) -> Array:
         """By exact rejection, in float64."""
         drawn = Visible(_law(value, scale, ball).sample(size, rng))

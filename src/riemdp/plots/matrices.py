@@ -59,8 +59,8 @@ def _ellipses(ax: Any, view: View) -> None:
         ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
     ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label="public centre")
     ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
-    reach = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    extent = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("ellipse of one standard deviation", fontsize=10)
     light(ax)
 
@@ -73,12 +73,12 @@ def _ellipsoids(ax: Any, view: View) -> None:
         "released mean": {"color": BLUE, "linewidth": 0.9},
         "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"},
     }
-    reach = 0.0
+    extent = 0.0
     for name, matrix in meshes.items():
         x, y, z = mesh(matrix)
         ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
-        reach = max(reach, *(float(np.abs(c).max()) for c in (x, y, z)))
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach), box_aspect=(1, 1, 1))
+        extent = max(extent, *(float(np.abs(c).max()) for c in (x, y, z)))
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), zlim=(-extent, extent), box_aspect=(1, 1, 1))
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
         axis.set_major_locator(MaxNLocator(3))
         axis.set_pane_color("white")

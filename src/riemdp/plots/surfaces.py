@@ -34,14 +34,14 @@ def _close_up(ax: Any, view: View) -> None:
     """Around the released mean: distances and directions from it are true."""
     center, error = view.ball.inner_center, view.release.expected_error
     cloud = view.coordinates(view.inner(view.cloud), view.value)
-    reach = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
+    extent = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
     rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
     draw_cloud(ax, cloud)
     ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
-    ax.plot(*_unbroken(rim, reach).T, **RIM)
+    ax.plot(*_unbroken(rim, extent).T, **RIM)
     ax.plot(*view.coordinates(center, view.value), linestyle="none", **CENTER)
     ax.plot(0, 0, linestyle="none", **RELEASED)
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("close-up: distance from the released mean", fontsize=10)
     light(ax)
 

@@ -17,7 +17,7 @@ from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import FlatMean, LocalModel
 from riemdp.manifolds.euclidean import column_sums

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 G = TypeVar("G", bound="Guarantee")
-TINY = math.ulp(0.0)
+SMALLEST_POSITIVE = math.ulp(0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +106,7 @@ class Guarantee:
         if epsilon is not None:
             return self.to_like(ApproxDP(epsilon, 0.5))
         goal, under = checked("delta", delta), math.nextafter(1.0, 0.0)
-        failing = largest_float(lambda e: goal / max(self.least_strength(ApproxDP(e, goal)), TINY), under)
+        failing = largest_float(lambda e: goal / max(self.least_strength(ApproxDP(e, goal)), SMALLEST_POSITIVE), under)
         like = ApproxDP(1.0, goal, assumptions=self.assumptions)
         return stated(self, like, "epsilon", math.nextafter(failing, math.inf))
 
@@ -254,7 +254,7 @@ def _least(formula: Callable[..., arb], *parameters: float) -> float:
 
 def stated(source: object, goal: G, name: str, least: float) -> G:
     """The goal with its parameter `name` at the least proved value, if that promises anything."""
-    found: dict[str, Any] = {name: max(least, TINY)}
+    found: dict[str, Any] = {name: max(least, SMALLEST_POSITIVE)}
     if least < (limit := 1.0 if name == "delta" else math.inf):
         return replace(goal, **found)
     hint = "convert only down the list PureDP, GDP, ZCDP, RDP (alpha may fall), ApproxDP (epsilon may rise)"

@@ -156,7 +156,7 @@ class Exact:
         )
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
-        """Exact."""
+        """A step of the radius by exact noise, paid for."""
         return self.paid.draw(outside, law.draw)
 
 
@@ -167,12 +167,12 @@ class Seeded:
     rng: np.random.Generator
 
     def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
-        """In float64."""
+        """One draw in float64, by the simulation's generator."""
         value = query.value(plan, records)
         return Drawn(query.simulate(plan, value, records.ball, self.rng, 1), None)
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
-        """In float64."""
+        """A step of the radius in float64, by the simulation's generator."""
         return law.simulate(outside(), self.rng)
 
 
@@ -225,7 +225,7 @@ class Adaptive:
             self.mean.plan(self.ball, self.shares.mean)
 
     def radius(self, depth: int) -> float:
-        """That of the list."""
+        """The radius of the public list at that depth: STEPS of them halve it."""
         return self.ball.radius * math.exp2(-depth / STEPS)
 
     def center_plan(self, depth: int) -> Plan:
@@ -327,9 +327,9 @@ class Adaptive:
         for _ in range(self.rounds if self.shares.radius else 0):
             error = self.center_plan(depth).expected_error
             along = 2 * spread * error / math.sqrt(self.ball.space.dim)
-            reach = EXCESS * math.sqrt(spread**2 + error**2 + along)
+            needed = EXCESS * math.sqrt(spread**2 + error**2 + along)
             rungs = self.rungs(depth)
-            depth = max([i for i in rungs if self.radius(i) >= reach], default=rungs[0])
+            depth = max([i for i in rungs if self.radius(i) >= needed], default=rungs[0])
         plan = self.mean_plan(depth)
         assert plan is not None
         return replace(plan, guarantee=self.guarantee, rounds=self.rounds, note=self._note(depth))

@@ -11,7 +11,7 @@ import numpy as np
 
 from riemdp.arithmetic import round_up
 from riemdp.errors import MechanismError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import KendallShapes, Sphere
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY, SPD

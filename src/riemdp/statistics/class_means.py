@@ -15,7 +15,7 @@ import numpy as np
 
 from riemdp.arithmetic import round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Euclidean, Product
 from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.mechanisms.visible import Visible, carry

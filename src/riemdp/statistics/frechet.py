@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import ConvergenceError, InputError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import ROWS, Array, FlatMean, LocalModel, Space
 from riemdp.manifolds.product import Product

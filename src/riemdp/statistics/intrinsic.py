@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.errors import InputError, MechanismError, RiemdpError
-from riemdp.kernels.spectral import UNIT_ROUNDOFF
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.scalars import t_cot, t_coth
@@ -74,13 +74,13 @@ class IntrinsicMean:
         """Sensitivity of the exact coordinates, plus twice the solver's error in coordinates."""
         if ball.space.is_flat:
             return TangentMean().sensitivity(ball, n, footpoint)
-        return _budget(ball, n, footpoint)[0]
+        return _sensitivity_and_error(ball, n, footpoint)[0]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The coordinates, within the tolerance that the sensitivity counts on."""
         if records.space.is_flat:
             return TangentMean().value(records, footpoint)
-        _, tolerance = _budget(records.ball, records.n, footpoint)
+        _, tolerance = _sensitivity_and_error(records.ball, records.n, footpoint)
         with np.errstate(all="ignore"):
             return _coordinates(records, footpoint, tolerance / 2)
 
@@ -95,7 +95,7 @@ class MeanPoint:
         """As a distance: the bound on the coordinates at the centre is one on the mean itself."""
         if ball.space.is_flat:
             return TangentMean().sensitivity(ball, n, footpoint)
-        return _point_budget(ball, n)[0]
+        return _point_sensitivity_and_error(ball, n)[0]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""
@@ -104,7 +104,7 @@ class MeanPoint:
         return mean_point(records)
 
 
-def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -> tuple[float, float]:
+def _sensitivity_and_error(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -> tuple[float, float]:
     """(sensitivity, tolerance): half of the tolerance is the solver's, half rounding of what it is turned into.
 
     Records count as inside a ball larger by the rounding of their own representation. All is public: that
@@ -125,17 +125,17 @@ def _budget(ball: Ball, n: int, footpoint: Array, point_rounding: float = 0.0) -
 
 def require_mean_point(ball: Ball, n: int) -> None:
     """Raise a MechanismError unless float64 can compute the mean of all n records in the ball as a point."""
-    _point_budget(ball, n)
+    _point_sensitivity_and_error(ball, n)
 
 
 def mean_point(records: Bounded) -> Array:
     """The Fréchet mean as a point around the origin, in a flat space too."""
     with np.errstate(all="ignore"):
-        return _point(records, _point_budget(records.ball, records.n)[1] / 2)
+        return _point(records, _point_sensitivity_and_error(records.ball, records.n)[1] / 2)
 
 
-def _point_budget(ball: Ball, n: int) -> tuple[float, float]:
-    return _budget(ball, n, np.zeros(ball.space.dim), ball.space.point_rounding(ball.radius))
+def _point_sensitivity_and_error(ball: Ball, n: int) -> tuple[float, float]:
+    return _sensitivity_and_error(ball, n, np.zeros(ball.space.dim), ball.space.point_rounding(ball.radius))
 
 
 def _rounding_limit(space: Space, radius: float, n: int) -> float:

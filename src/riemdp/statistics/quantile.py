@@ -84,6 +84,6 @@ def radius_strength(share: Guarantee) -> float:
 
 
 def _log_odds(z: arb) -> arb:
-    """log(Phi(z)/Phi(-z))."""
+    """The log odds log(Phi(z)/Phi(-z)) of a normal number being below z."""
     root = (0 * z + 2).sqrt()
     return (-z / root).erfc().log() - (z / root).erfc().log()

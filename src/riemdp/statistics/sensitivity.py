@@ -50,7 +50,7 @@ def coordinates_sensitivity(
     of the mean itself (docs/proofs/coordinates_sensitivity.md).
     """
     r, s, horizon = _public_ball(radius, k_max, injectivity_radius)
-    stretch = (r * s).sinc() / (_reach(r, horizon, footpoint_distance) * s).sinc()
+    stretch = (r * s).sinc() / (_farthest(r, horizon, footpoint_distance) * s).sinc()
     return _rounded_up(_twice_tangent(r, s) * stretch / _records(n))
 
 
@@ -62,7 +62,7 @@ def coordinates_lipschitz(
     It is 1 for k_max <= 0 (docs/proofs/coordinates_sensitivity.md, section 4).
     """
     r, s, horizon = _public_ball(radius, k_max, injectivity_radius)
-    return _rounded_up(1 / (_reach(r, horizon, footpoint_distance) * s).sinc())
+    return _rounded_up(1 / (_farthest(r, horizon, footpoint_distance) * s).sinc())
 
 
 def tangent_mean_sensitivity(radius: float, n: int) -> float:
@@ -106,8 +106,8 @@ def with_solver_error(sensitivity: float, solver_error: float, lipschitz: float 
     For a mean's coordinates, `lipschitz` is `coordinates_lipschitz` (docs/proofs/certificate.md, section 6).
     """
     error = _exact(_number("non-negative", "solver_error", solver_error))
-    growth = _number("positive", "lipschitz", lipschitz)
-    return _rounded_up(_number("positive", "sensitivity", sensitivity) + 2 * growth * error)
+    stretch = _number("positive", "lipschitz", lipschitz)
+    return _rounded_up(_number("positive", "sensitivity", sensitivity) + 2 * stretch * error)
 
 
 def _twice_tangent(r: arb, s: arb) -> arb:
@@ -146,15 +146,15 @@ def _public_ball(radius: float, k_max: float, injectivity_radius: float) -> tupl
     return r, s, horizon
 
 
-def _reach(r: arb, horizon: arb, footpoint_distance: float) -> arb:
+def _farthest(r: arb, horizon: arb, footpoint_distance: float) -> arb:
     """r + D, the farthest a point of the ball is from the footpoint, once certainly below the horizon."""
-    reach = r + _number("non-negative", "footpoint_distance", footpoint_distance)
-    if not reach < horizon:
+    farthest = r + _number("non-negative", "footpoint_distance", footpoint_distance)
+    if not farthest < horizon:
         raise InputError(
             f"footpoint_distance={footpoint_distance!r} must be below {float(horizon - r):.6g} so that log is"
             " defined on the whole ball; use a footpoint nearer to the ball's centre."
         )
-    return reach
+    return farthest
 
 
 _KINDS: dict[str, Callable[[float], bool]] = {

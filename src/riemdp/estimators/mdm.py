@@ -1,196 +1,32 @@
-"""scikit-learn estimators: private means, classification by the nearest private class mean, tangent vectors.
-
-What `fit` learns is released through `riemdp.privacy.release`, so it is private; what `predict` and `transform` say
-about a record is a function of that record and is not. A ledger counts every fit: clones, folds, grids, threads and
-processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
-"""
+"""Classification by the nearest private class mean, and how its labels are read. Proof: docs/proofs/private_mdm.md."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from inspect import Parameter, signature
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_array, check_X_y
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from riemdp.errors import InputError
-from riemdp.io.cells import equals_itself, numbers, places
-from riemdp.io.sources import is_dask, source_of
+from riemdp.estimators.base import PrivateEstimator, all_or_nothing
+from riemdp.io.cells import equals_itself, places
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means
-from riemdp.statistics.mean import private_mean
 
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
 ONE_RECORD = "protects a record: one per person"
-MODEL_FORMAT = 1  # of estimators in pickles; those without a number are older
-
-
-class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: the arguments of `private_mean`, and how they read records."""
-
-    def __init__(
-        self,
-        *,
-        ball: Ball | Callable[[int], Ball],
-        guarantee: Guarantee,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
-        footpoint: Any = None,
-        statistic: str = "frechet-mean",
-        adapt: bool | Adaptation = False,
-        ledger: Ledger | None = None,
-        note: str = "",
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.mechanism = mechanism
-        self.calibration = calibration
-        self.footpoint = footpoint
-        self.statistic = statistic
-        self.adapt = adapt
-        self.ledger = ledger
-        self.note = note
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = True  # a release draws fresh noise; nothing seeded is ever one
-        tags.input_tags.allow_nan = tags.input_tags.string = True  # values of records never raise
-        tags.input_tags.three_d_array = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds, with the number of its format: a model was paid for, later versions have to read it."""
-        return dict(super().__getstate__()) | {"_format": MODEL_FORMAT}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        known = {name: value for name, value in state.items() if name != "_format"}
-        if state.get("_format", 0) > MODEL_FORMAT:
-            name, number = type(self).__name__, state["_format"]
-            raise InputError(f"the {name} was saved by a newer riemdp (format {number}): upgrade riemdp.")
-        super().__setstate__(self._later_state(known) | known)
-
-    def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        """What an older model may lack: parameters that were added since, as if they had not been given."""
-        parameters = signature(type(self)).parameters.items()
-        return {name: one.default for name, one in parameters if one.default is not Parameter.empty}
-
-    @property
-    def _asked(self) -> dict[str, Any]:
-        names = ("mechanism", "calibration", "footpoint", "statistic", "adapt")
-        return {name: getattr(self, name) for name in names}
-
-    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        """Arrays as scikit-learn wants them; no value of a record raises."""
-        records = self._numbers(X)
-        check: Callable[..., Any] = check_X_y if y else check_array
-        found = check(records, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self)
-        validate_data(self, X if hasattr(X, "columns") else records, reset=reset, skip_check_array=True)  # names
-        return found
-
-    def _numbers(self, X: Any) -> Any:
-        """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
-        if not isinstance(self.ball, Ball):
-            return numbers(X, None)
-        records, space = self.ball.space.numbers(X), self.ball.space
-        if not np.iscomplexobj(records):
-            return records
-        return space.write(space.read(records, "X"), self.ball.center)
-
-    def _dask_array(self, X: Any) -> Any:
-        """As it is: what scikit-learn validates it would load into memory."""
-        self.n_features_in_ = math.prod(source_of(X).shape[1:2])
-        return X
-
-    def _public_ball(self, X: Array) -> Ball:
-        return self.ball(X.shape[1]) if callable(self.ball) else self.ball
-
-    def _fit_mean(self, X: Any) -> Self:
-        with _all_or_nothing(self):
-            records = self._dask_array(X) if is_dask(X) else self._validated(X)
-            ball = self._public_ball(records)
-            self.release_ = private_mean(
-                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **self._asked
-            )
-            self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
-        return self
-
-    def _points(self, X: Any) -> Array:
-        """The records as `fit` treats them, in the form of the space's primitives: moved into the ball one by one."""
-        check_is_fitted(self)
-        coords = Bounded(self._validated(X, reset=False), self.ball_)._coordinates.all()
-        return np.asarray(self.ball_.space.exp_coords(coords, self.ball_.inner_center))
-
-
-@contextmanager
-def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """A fit that fails leaves the estimator as it was: without attributes, or with those already paid for."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-class PrivateFrechetMean(_PrivateEstimator):
-    """A differentially private Fréchet mean: `private_mean` as an estimator.
-
-    `ball` is a public Ball, or a function from the number of features (X.shape[1]) to one; to be pickled it must be
-    defined in a module. `guarantee` is what a fit spends. The other arguments are those of `private_mean`.
-
-    After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
-    A fit that the ledger refuses raises BudgetExceeded and changes nothing.
-
-    >>> import numpy as np, riemdp as rd
-    >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
-    >>> PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(np.tile(np.eye(2), (100, 1, 1))).mean_.shape
-    (2, 2)
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
-        return self._fit_mean(X)
-
-
-class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _PrivateEstimator):  # type: ignore[misc]
-    """Tangent vectors at a private mean, for any classifier or regression of vectors after it.
-
-    `fit` releases a private mean as PrivateFrechetMean does, whose arguments and attributes it has. `transform`
-    gives each record's own tangent vector: that is NOT private, and neither is what a following step learns from it.
-    """
-
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
-        return self._fit_mean(X)
-
-    def transform(self, X: Any) -> Array:
-        """log of each record at `mean_`, in an orthonormal basis (n, dim): lengths are distances. NOT private.
-
-        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
-        """
-        points, space = self._points(X), self.ball_.space
-        return np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.ball_.space.dim)
 
 
 class PrivateMDM(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, _PrivateEstimator  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrivateEstimator  # type: ignore[misc]
 ):
     """Minimum distance to private class means, for records of which a person has ONE, in ONE class only.
 
@@ -252,7 +88,7 @@ class PrivateMDM(
 
         A person must have one record, in one class: see the class.
         """
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             if self.private_labels:
                 self._fit_private_labels(X, y)
             else:
