@@ -27,7 +27,7 @@ import numpy as np
 import riemdp as rd
 from riemdp.errors import RiemdpError
 from riemdp.mechanisms import MECHANISMS
-from riemdp.statistics.adaptive import FOOTPOINT, Adaptation
+from riemdp.statistics.adaptation import FOOTPOINT, Adaptation
 from riemdp.statistics.mean import rehearse
 
 Array = np.ndarray[Any, np.dtype[Any]]

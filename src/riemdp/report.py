@@ -44,8 +44,9 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
-from riemdp.statistics.mean import STATISTICS, plan
+from riemdp.statistics.mean import plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -391,7 +392,7 @@ def _alternative(row: Plan, own: Plan) -> list[str]:
 
 def _other_plans(release: Release) -> list[Plan]:
     ball = Ball(release.space, release.center, release.radius)
-    if release.statistic not in STATISTICS:  # several class means at once: no plan compares their mechanisms
+    if release.statistic not in statistic_names():  # several class means at once: no plan compares their mechanisms
         return []
     try:
         found = plan(ball, release.n, release.guarantee, statistic=release.statistic)

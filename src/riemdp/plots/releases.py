@@ -28,8 +28,8 @@ from riemdp.plots.guarantees import symbolic
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY, bare, legend, light, log_scale
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
+from riemdp.statistics.catalogue import statistic_for
 from riemdp.statistics.class_means import CLASS_MEANS
-from riemdp.statistics.mean import statistic_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
