@@ -12,6 +12,7 @@ import numpy as np
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, printable
+from riemdp.io.values import numbers_of
 from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,
@@ -55,7 +56,8 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
-    panels = PANELS.get(type(release.space), _coordinate_panels)(view)
+    panels_of = PANELS.get(type(release.space), _coordinate_panels) if release.kind == "point" else _number_panels
+    panels = panels_of(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
     lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
     return _figure(panels, "\n".join(map(printable, lines)), stacked)
@@ -438,6 +440,18 @@ def _product_panels(view: View) -> list[Panel]:
 def _entry_panels(view: View) -> list[Panel]:
     """Entries of a vector, and their predicted error."""
     return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball.inner_center, "entries"))]
+
+
+def _number_panels(view: View) -> list[Panel]:
+    """What is no point: its numbers, one after the other."""
+    numbers = np.concatenate([array.ravel() for array in numbers_of(view.release.value, view.release.kind)])
+
+    def draw(ax: Any) -> None:
+        ax.plot(np.arange(1, len(numbers) + 1), numbers, linestyle="none", **(RELEASED | {"label": "released value"}))
+        ax.set_xlabel("number of the entry", fontsize=9)
+        light(ax)
+
+    return [Panel(draw)]
 
 
 def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:
