@@ -23,8 +23,8 @@ from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import intrinsic
-from riemdp.statistics.catalogue import STATISTICS, statistic_for, statistic_names
 from riemdp.statistics.adaptation import FOOTPOINT
+from riemdp.statistics.catalogue import STATISTICS, statistic_for, statistic_names
 from riemdp.statistics.frechet import FrechetMean, error_bound
 from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
 from riemdp.statistics.mean import rehearse
