@@ -118,7 +118,7 @@ class Adaptive:
 
     @property
     def ball(self) -> Ball:
-        """The given one."""
+        """The public one that was given."""
         return self.query.ball
 
     @property
@@ -140,7 +140,7 @@ class Adaptive:
             self._last_in(self.ball).plan()
 
     def radius(self, depth: int) -> float:
-        """That of the list."""
+        """Of the ball at this place of the list, counted from the given one."""
         return self.ball.radius * math.exp2(-depth / STEPS)
 
     def center_plan(self, depth: int) -> Plan:

@@ -9,6 +9,7 @@ Those that can be asked for by name are listed in `riemdp.statistics.catalogue`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,23 +30,23 @@ from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_
 
 
 @dataclass(frozen=True)
-class Statistic:
+class Statistic(ABC):
     """A summary of the records, in the form in which a kind of mechanism takes it."""
 
     name: ClassVar[str]
     input: ClassVar[str] = "coordinates"
     kind: ClassVar[Kind] = "point"
 
+    @abstractmethod
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """How far replacing one record moves the computed value, from public inputs.
 
         As a distance of what the mechanism takes; if there are several `rooms`, in the norm that belongs to the noise.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, records: Any, footpoint: Array) -> Any:
         """The private value: that of the one room, or a tuple with one for each."""
-        raise NotImplementedError
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """Public balls in which the value lives and gets its noise: the records' own, or balls of vectors."""
