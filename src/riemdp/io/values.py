@@ -18,6 +18,7 @@ Array = NDArray[Any]
 Kind = str | tuple[str, ...]
 Value = Any  # an array for one word, a tuple of arrays for a tuple of words
 WRITER = "Release.save()"
+NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")  # of a release, and of its stages
 
 
 def each(value: Value, kind: Kind, make: Callable[[Any, str], Any]) -> Value:
@@ -54,6 +55,16 @@ def numbers_of(value: Value, kind: Kind) -> list[Array]:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
+
+
+def check_fields(fields: dict[str, Any]) -> None:
+    """Raise an InputError unless numbers are positive and finite, `n` whole, and everything else text."""
+    for name, value in fields.items():
+        kind = float if name in NUMBERS else int if name == "n" else str
+        if name == "grid" and value is None:
+            continue
+        if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
+            raise InputError(f"{name} = {value!r} is not that of a release: pass what {WRITER} wrote.")
 
 
 def read_kind(kind: Any) -> Kind:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
-from riemdp.io.values import Kind, Value, frozen, plain, read_kind, read_point, read_value, written
+from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_value, written
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
@@ -79,7 +79,7 @@ class Stage:
         """The stage that `to_dict` described; anything else is an InputError."""
         found = FORMAT.fields_of(data, cls, "a stage")
         rest = {name: value for name, value in found.items() if name not in ("guarantee", "center")}
-        _check_types(rest)
+        check_fields(rest)
         center = read_point(found["center"], space, "center")
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
@@ -134,7 +134,7 @@ class Release:
         """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
         found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
         rest = {name: value for name, value in found.items() if name not in _PARSED}
-        _check_types(rest)
+        check_fields(rest)
         stages, kind = found.get("stages", []), read_kind(found.get("kind", "point"))
         if not isinstance(stages, list):
             raise InputError("stages are not those of a release: pass what Release.save() wrote.")
@@ -177,16 +177,6 @@ class Release:
 
 FORMAT = Format("release", 2, "Release.save()")
 _PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
-_NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
-
-
-def _check_types(rest: dict[str, Any]) -> None:
-    for name, value in rest.items():
-        kind = float if name in _NUMBERS else int if name == "n" else str
-        if name == "grid" and value is None:
-            continue
-        if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
-            raise InputError(f"{name} = {value!r} is not that of a release: pass what Release.save() wrote.")
 
 
 class Law(Protocol[V_contra, T_co]):
