@@ -24,13 +24,13 @@ from riemdp.statistics.sites import pooled_value
 
 def half_noise(case: Case) -> Points:
     """Half of the calibrated scale."""
-    plan = case.query.plan(case.ball, case.claimed)
+    plan = case.query.plan()
     return drawn(case.query, replace(plan, scale=plan.scale / 2), case.ball)
 
 
 def wrong_adjacency(case: Case) -> Points:
     """Calibrated for adding or removing a record, r/n, while neighbours replace one, 2r/n."""
-    plan = case.query.plan(case.ball, case.claimed)
+    plan = case.query.plan()
     scale = by_name(plan.mechanism).calibrate(case.claimed, plan.sensitivity / 2, "analytic")
     return drawn(case.query, replace(plan, scale=scale), case.ball)
 
@@ -41,22 +41,22 @@ def radius_from_data(case: Case) -> Points:
     def points(X: Array, size: int) -> Array:
         radius = float(np.max(case.ball.space.dist(case.ball.center, X)))
         ball = rd.Ball(case.ball.space, case.ball.center, max(radius, 1e-6))
-        return drawn(case.query, case.query.plan(ball, case.claimed), ball)(X, size)
+        query = replace(case.query, ball=ball)
+        return drawn(query, query.plan(), ball)(X, size)
 
     return points
 
 
 def float_noise(case: Case) -> Points:
     """Laplace noise of the right scale, drawn and added in float64 (Mironov 2012); in one dimension."""
-    scale, rng = case.query.plan(case.ball, case.claimed).scale, np.random.default_rng(0)
+    scale, rng = case.query.plan().scale, np.random.default_rng(0)
     return lambda X, size: X.mean(axis=0) + rng.laplace(0.0, scale, (size, 1))
 
 
 def file_twice(case: Case) -> Points:
     """The sites' sums pooled together with a copy of each: noise for twice the records, each of which counts twice."""
     query = replace(case.query, n=2 * case.n)
-    plan = query.plan(case.ball, case.claimed)
-    return drawn(query, plan, case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
+    return drawn(query, query.plan(), case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
 
 
 PERIOD = 64

@@ -38,7 +38,8 @@ from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_ne
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
-from riemdp.statistics.mean import Query, adapted_mean, adaptive_for
+from riemdp.statistics.prepared import prepare
+from riemdp.statistics.query import Query
 from riemdp.statistics.sites import SiteSum, pooled_value, site_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -116,7 +117,7 @@ class Case:
     @property
     def query(self) -> Query:
         """As `private_mean` asks it."""
-        return Query(self.n, self.mechanism, "analytic", self._foot, self.statistic)
+        return Query(n=self.n, **self.options)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def released(case: Case) -> Points:
         return lambda X, size: np.stack([release.value for release in make(X, size)])
     query, ball = case.query, case.ball
     pooled = (lambda X: pooled_value(two_sites(X, ball))) if case.sites else None
-    return drawn(query, query.plan(ball, case.claimed), ball, pooled)
+    return drawn(query, query.plan(), ball, pooled)
 
 
 def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
@@ -245,25 +246,25 @@ def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
 
 def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any] | None = None) -> Points:
     """Points by the mechanism's `draw`, according to a plan, around the private value: the query's, or another one."""
-    known: dict[bytes, Any] = {}
-    value = value or (lambda X: query.value(plan, Bounded(X, ball)))
+    known, law = dict[bytes, Any](), query.law(plan)
+    value = value or (lambda X: law.value(Bounded(X, ball)))
 
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
             known[key] = value(X)
-        return np.asarray(ball.space.write(query.draw(plan, known[key], ball, size).points, ball.center))
+        return np.asarray(ball.space.write(law.draw(known[key], size).points, ball.center))
 
     return points
 
 
 def adaptive_releases(case: Case) -> Callable[[Array, int], Iterator[rd.Release]]:
     """As `private_mean` makes them, but that what is public is prepared once, and the records are read once."""
-    adaptive = adaptive_for(case.query, case.ball, case.claimed, case.adapt)
-    assert adaptive is not None
+    prepared = prepare(case.query)
+    assert not isinstance(prepared.how, Plan)
 
     def make(X: Array, size: int) -> Iterator[rd.Release]:
         records = Bounded(X, case.ball)
-        return (adapted_mean(records, adaptive, None) for _ in range(size))
+        return (prepared.release(records) for _ in range(size))
 
     return make
 

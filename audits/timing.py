@@ -85,13 +85,13 @@ def _gathered(case: Case, share: float) -> Array:
 
 def _one_draw(case: Case) -> Callable[[Array], None]:
     """A draw around the private value of the records, which is computed beforehand."""
-    query, ball, known = case.query, case.ball, dict[bytes, Any]()
-    plan = query.plan(ball, case.claimed)
+    ball, known = case.ball, dict[bytes, Any]()
+    law = case.query.law(case.query.plan())
 
     def draw(X: Array) -> None:
         if (key := X.tobytes()) not in known:
-            known[key] = query.value(plan, Bounded(X, ball))
-        query.draw(plan, known[key], ball)
+            known[key] = law.value(Bounded(X, ball))
+        law.draw(known[key])
 
     return draw
 

@@ -28,7 +28,7 @@ import riemdp as rd
 from riemdp.errors import RiemdpError
 from riemdp.manifolds import package_spaces
 from riemdp.mechanisms import MECHANISMS
-from riemdp.statistics.adaptive import FOOTPOINT, Adaptation
+from riemdp.statistics.adaptation import FOOTPOINT, Adaptation
 from riemdp.statistics.mean import rehearse
 
 Array = np.ndarray[Any, np.dtype[Any]]

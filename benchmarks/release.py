@@ -24,8 +24,8 @@ from rich.table import Table
 import riemdp as rd
 from measure import interleaved
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import release
-from riemdp.statistics.mean import Query
+from riemdp.statistics.prepared import prepare
+from riemdp.statistics.query import Query
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 N = 40
@@ -67,13 +67,11 @@ def run_size(k: int, mechanism: str, runs: int) -> Row:
     """Time whole releases, and releases of coordinates that are known already."""
     space, guarantee = rd.SPDAffine(k), GUARANTEES[mechanism]
     ball = rd.Ball(space, np.eye(k), RADIUS)
-    X, query = space.random_point(N, 0), Query(N, mechanism)
-    value = query.value(query.plan(ball, guarantee), Bounded(X, ball))
+    X, query = space.random_point(N, 0), Query(ball, N, guarantee, mechanism)
+    value = query.law(query.plan()).value(Bounded(X, ball))
 
     def beyond() -> rd.Release:
-        plan = query.plan(ball, guarantee)
-        facts: dict[str, Any] = {"statistic": "frechet-mean", "n": N, "version": rd.__version__}
-        return release(lambda: value, lambda known: query.draw(plan, known, ball), plan, ball=ball, **facts)
+        return prepare(query).release_of(lambda: value, None, "")
 
     contestants: dict[str, Callable[[], Any]] = {
         "whole": lambda: rd.private_mean(X, ball, guarantee, mechanism=mechanism),

@@ -35,7 +35,7 @@ from riemdp.io.data import open_records
 from riemdp.io.sources import source_of
 from riemdp.kernels import spectral
 from riemdp.privacy.bounded import Bounded
-from riemdp.statistics.mean import Query
+from riemdp.statistics.query import Query
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = {3: [10**e for e in range(3, 8)], 9: [10**5, 10**6]}
@@ -78,8 +78,8 @@ def ball(k: int) -> rd.Ball:
 
 def value(X: Any, k: int) -> bytes:
     """The private mean before noise."""
-    query = Query(X.shape[0], "wrapped-gaussian")
-    return query.value(query.plan(ball(k), rd.GDP(1.0)), Bounded(X, ball(k))).tobytes()
+    query = Query(ball(k), X.shape[0], rd.GDP(1.0), "wrapped-gaussian")
+    return query.law(query.plan()).value(Bounded(X, ball(k))).tobytes()
 
 
 def mapped(path: Path) -> Any:

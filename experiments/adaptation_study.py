@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import riemdp as rd
-from riemdp.statistics.adaptive import FOOTPOINT, Adaptation
+from riemdp.statistics.adaptation import FOOTPOINT, Adaptation
 from riemdp.statistics.quantile import STEPS, RadiusLaw, radius_strength
 
 Array = NDArray[np.float64]

@@ -237,11 +237,11 @@ def test_a_release_in_a_file(here):
 def test_every_option_reaches_the_mean(here, monkeypatch):
     asked = {}
 
-    def spy(X, ball, guarantee, **options):
-        asked.update(X=X, ball=ball, guarantee=guarantee, **options)
+    def spy(prepared, records, ledger, note):
+        asked.update(vars(prepared.query), X=np.concatenate(records._raw.map(lambda rows, _: rows)), ledger=ledger, note=note)
         raise rd.InputError("stop here.")
 
-    monkeypatch.setattr("riemdp.statistics.mean.private_mean", spy)
+    monkeypatch.setattr("riemdp.statistics.prepared.Prepared.release", spy)
     np.save("foot.npy", np.diag([1.0, 2, 1]))
     common = "mean X.npy --space spd-affine --eigenvalues 0.1 10 --epsilon 0.5 --delta 1e-6 --mechanism wrapped-gaussian".split()
     run(*common, *"--ledger l.db --budget-epsilon 1 --budget-delta 1e-5 --calibration classical --footpoint foot.npy".split())
@@ -783,7 +783,7 @@ RESERVED = "nothing was released; (mu = 1)-Gaussian differential privacy was res
     ("where", "says", "entries"),
     [
         ("riemdp.privacy.bounded.Bounded.__init__", "nothing was released or spent.", None),
-        ("riemdp.statistics.mean.private_mean", "nothing was released, and nothing of {} was spent.", []),
+        ("riemdp.statistics.prepared.Prepared.release", "nothing was released, and nothing of {} was spent.", []),
         ("riemdp.privacy.ledger.Ledger.reserve", "nothing was released; riemdp ledger show {} tells whether (mu = 1)-Gaussian differential privacy was reserved.", []),
         ("riemdp.privacy.bounded.Bounded.model", RESERVED, ["reserved"]),
         ("riemdp.privacy.ledger.Ledger.confirm", RESERVED, ["reserved"]),
@@ -802,7 +802,7 @@ def test_an_interrupted_mean_says_what_is_spent(here, monkeypatch, where, says, 
 
 
 def test_an_interrupted_mean_without_a_ledger_has_spent_nothing(here, monkeypatch):
-    monkeypatch.setattr("riemdp.statistics.mean.private_mean", interrupt)
+    monkeypatch.setattr("riemdp.statistics.prepared.Prepared.release", interrupt)
     result = run("mean", "X.npy", *BALL, "--mu", 1)
     assert result.stderr == "riemdp: interrupted: nothing was released; there is no ledger in which anything could be spent.\n"
 

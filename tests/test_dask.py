@@ -22,7 +22,8 @@ from riemdp.io import sources
 from riemdp.io.data import open_records
 from riemdp.io.sources import reporting
 from riemdp.privacy.bounded import Bounded
-from riemdp.statistics.mean import Query
+from riemdp.statistics.base import ReleaseLaw
+from riemdp.statistics.query import Query
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -41,8 +42,8 @@ def records(name, n=N):
 
 def before_noise(X, ball, statistic="frechet-mean"):
     """The private value, as wrapped mechanisms take it."""
-    query = Query(len(X), "wrapped-gaussian", statistic=statistic)
-    return query.value(query.plan(ball, rd.GDP(1.0)), Bounded(X, ball)).tobytes()
+    query = Query(ball, len(X), rd.GDP(1.0), "wrapped-gaussian", statistic=statistic)
+    return query.law(query.plan()).value(Bounded(X, ball)).tobytes()
 
 
 @pytest.fixture(scope="module")
@@ -207,8 +208,8 @@ def fragile(X, marker):
 
 
 def test_a_killed_worker_changes_no_bit_and_spends_nothing_twice(tmp_path, client, expected, monkeypatch):
-    name, seen, draw, pids = "affine", [], Query.draw, client.run(os.getpid)
-    monkeypatch.setattr(Query, "draw", lambda query, plan, value, ball: seen.append(value.tobytes()) or draw(query, plan, value, ball))
+    name, seen, draw, pids = "affine", [], ReleaseLaw.draw, client.run(os.getpid)
+    monkeypatch.setattr(ReleaseLaw, "draw", lambda law, value: seen.append(value.tobytes()) or draw(law, value))
     ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
     array = fragile(records(name), tmp_path / "killed")
     release = rd.private_mean(array, BALLS[name], rd.GDP(0.5), mechanism="wrapped-gaussian", ledger=ledger)

@@ -20,8 +20,8 @@ from riemdp.cli import app
 from riemdp.kernels.spectral import SMALL_WORK, kernels_for
 from riemdp.privacy.bounded import BITS, Bounded
 from riemdp.privacy.calibration import gaussian_scale
-from riemdp.statistics.adaptive import USUAL_SHARES
-from riemdp.statistics.mean import MOST_RECORDS
+from riemdp.statistics.adaptation import USUAL_SHARES
+from riemdp.statistics.query import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

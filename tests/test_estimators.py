@@ -22,7 +22,9 @@ import riemdp as rd
 from riemdp.audit import audit_draws
 from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
-from riemdp.statistics.class_means import ANY_CLASS, RARE, WITHIN_CLASSES, ClassSums
+from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.class_means import ANY_CLASS, RARE, WITHIN_CLASSES, ClassSums, Labelled
+from riemdp.statistics.query import Query
 
 HUGE = rd.PureDP(1e12)  # the noise is far below every tolerance
 SPD3 = rd.SPDAffine(3)
@@ -468,23 +470,29 @@ def test_without_noise_they_are_the_tangent_means_of_the_classes(noise):
         np.testing.assert_allclose(mean, SPD3.exp(logs.mean(axis=0), np.eye(3)), atol=1e-8)
 
 
+def sums_of(sums, ball, X, y):
+    """T (classes, dim + 1), before noise."""
+    return np.array(sums.value(Labelled(Bounded(X, ball), y), np.zeros(ball.space.dim)))
+
+
 @noises
 @pytest.mark.parametrize("space", [rd.Euclidean(1), rd.Euclidean(4), rd.SPDAffine(2), rd.Sphere(2)], ids=repr)
 def test_no_replacement_exceeds_the_sensitivity_and_one_attains_it(noise, space):
-    rng, n, labels = np.random.default_rng(0), 4, np.array(["a", "b", "c"])
+    rng, n = np.random.default_rng(0), 4
     ball = rd.Ball(space, space.origin, 0.7)
-    sums, worst = ClassSums(ball, n, noise), 0.0
+    sums, worst = ClassSums(3, noise), 0.0
+    allowed = sums.sensitivity(ball, n, np.zeros(space.dim))
     for _ in range(300):
         coords = rng.standard_normal((n + 1, space.dim))
         coords *= 0.7 / np.linalg.norm(coords, axis=1, keepdims=True)
         coords[-1] = -coords[-2] if rng.random() < 0.5 else coords[-1]
         X = space.exp(space.from_coordinates(coords, space.origin), space.origin)
-        y = np.array(["a", "b", "c", "elsewhere"])[rng.integers(0, 4, n + 1)]
-        before, after = (sums.value(X[rows], y[rows], labels) for rows in ([0, 1, 2, 3], [0, 1, 2, 4]))
+        y = rng.integers(0, 4, n + 1)
+        before, after = (sums_of(sums, ball, X[rows], y[rows]) for rows in ([0, 1, 2, 3], [0, 1, 2, 4]))
         blocks = np.linalg.norm(before - after, axis=1)
         worst = max(worst, blocks.sum() if noise is WRAPPED_LAPLACE else np.linalg.norm(blocks))
-    assert worst <= sums.sensitivity
-    assert worst > sums.sensitivity * (1 - 1e-9)
+    assert worst <= allowed
+    assert worst > allowed * (1 - 1e-9)
 
 
 @noises
@@ -496,7 +504,7 @@ def test_no_other_weight_has_a_smaller_worst_case_error(noise, dim):
         norm = 2 * math.hypot(1, w) if noise is WRAPPED_LAPLACE else max(2, math.sqrt(2) * math.hypot(1, w))
         return norm**2 * (dim + 1 / w**2)
 
-    best = ClassSums(rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0), 10, noise).weight
+    best = ClassSums(2, noise).weight(rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0))
     assert all(error(best) <= error(w) * (1 + 1e-12) for w in np.geomspace(1e-2, 1e2, 401))
 
 
@@ -506,10 +514,10 @@ def test_predicted_error(noise):
     n, dim = 4000, 2
     ball, y = rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0), np.arange(n) % 2
     guarantee = rd.PureDP(1.0) if noise is WRAPPED_LAPLACE else rd.GDP(0.5)
-    sums = ClassSums(ball, n, noise)
-    plan, value = sums.plan(2, guarantee, "analytic"), sums.value(np.zeros((n, dim)), y, np.array([0, 1]))
-    draws = (sums.draw(value, plan.scale) for _ in range(1500))
-    square = [float(np.sum(sums.point(noisy, plan.scale).points ** 2)) for noisy in draws]
+    query = Query(ball, n, guarantee, noise.name, statistic=ClassSums(2))
+    plan = query.plan()
+    value = sums_of(ClassSums(2, noise), ball, np.zeros((n, dim)), y)
+    square = np.sum(query.law(plan).draw(value, 1500).points ** 2, axis=1)
     spread = 5 * np.std(square) / math.sqrt(len(square)) / plan.expected_error**2
     assert np.mean(square) == pytest.approx(plan.expected_error**2, rel=spread + 0.05)
 
@@ -554,12 +562,13 @@ def test_an_empty_class_and_hopeless_budgets_give_points_all_the_same():
 def test_a_class_without_records_is_left_out_of_predictions(noise):
     """Of 200 fits, at most 10 keep it: at most 0.5 % should, and more than 10 have probability below 1e-7."""
     guarantee = rd.PureDP(4.0) if noise is WRAPPED_LAPLACE else rd.GDP(1.0)
-    sums, names = ClassSums(BALL, 600, noise), np.array(["left", "nobody", "right"])
-    value, scale = sums.value(*two_classes(600), names), sums.plan(3, guarantee, "analytic").scale
-    rare = np.array([sums.rare(sums.draw(value, scale), scale) for _ in range(200)])
+    query, names = Query(BALL, 600, guarantee, noise.name, statistic=ClassSums(3)), np.array(["left", "nobody", "right"])
+    X, y = two_classes(600)
+    sums, plan = ClassSums(3, noise), query.plan()
+    value, law = sums_of(sums, BALL, X, np.where(y == "left", 0, 2)), query.law(plan)
+    rare = np.array([sums.rare(law.draw(value).noisy, plan.scale) for _ in range(200)])
     assert (~rare[:, 1]).sum() <= 10
     assert rare[:, [0, 2]].sum() == 0  # 300 records each: far beyond the noise
-    X, y = two_classes(600)
     model = fit(PrivateMDM, X, y, guarantee=guarantee, mechanism=noise.name, private_labels=True, classes=names)
     assert list(model.left_out_) == [False, True, False]
     model.means_[1] = X[0]  # the very record that is asked about
@@ -580,22 +589,22 @@ def test_the_largest_class_is_never_left_out():
 @pytest.mark.parametrize("dim", [1, 6, 45])
 def test_three_standard_deviations_of_the_noise_are_rarely_exceeded(noise, dim):
     """In less than 1 % of draws of a coordinate; 10^6 of them, 6 standard errors."""
-    sums = ClassSums(rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0), 10, noise)
+    deviation = math.sqrt(ClassSums(2, noise).variance(dim))
     draws = noise.noise(np.random.default_rng(0), 10**6 // dim, dim + 1)[:, -1]
-    assert np.std(draws) == pytest.approx(math.sqrt(sums.variance), rel=0.05)
-    share = np.mean(draws > RARE * math.sqrt(sums.variance))
+    assert np.std(draws) == pytest.approx(deviation, rel=0.05)
+    share = np.mean(draws > RARE * deviation)
     assert share + 6 * math.sqrt(0.01 / len(draws)) < 0.01
 
 
 NEIGHBOURS = {
-    "within a class": (np.array([[1.0], [0.0]]), np.array(["a", "b"]), np.array([[-1.0], [0.0]]), np.array(["a", "b"])),
-    "to another class": (np.array([[1.0], [0.0]]), np.array(["a", "b"]), np.array([[1.0], [0.0]]), np.array(["b", "b"])),
+    "within a class": (np.array([[1.0], [0.0]]), np.array([0, 1]), np.array([[-1.0], [0.0]]), np.array([0, 1])),
+    "to another class": (np.array([[1.0], [0.0]]), np.array([0, 1]), np.array([[1.0], [0.0]]), np.array([1, 1])),
 }
 
 
-def noisy_sums(sums, X, y, scale, size, rng):
+def noisy_sums(sums, ball, X, y, scale, size, rng):
     """What an adversary sees, before any post-processing: T + noise, (size, 2 (dim + 1)), in float64."""
-    value = sums.value(X, y, np.array(["a", "b"]))
+    value = sums_of(sums, ball, X, y)
     return np.hstack([row + scale * sums.noise.noise(rng, size, len(row)) for row in value])
 
 
@@ -606,12 +615,12 @@ def test_audit_of_private_labels(noise, move):
 
     With a third of the scale the same audit finds too large a loss: it could have found one.
     """
-    sums = ClassSums(rd.Ball(rd.Euclidean(1), np.zeros(1), 1.0), 2, noise)
+    sums, ball = ClassSums(2, noise), rd.Ball(rd.Euclidean(1), np.zeros(1), 1.0)
     claimed, rng = rd.PureDP(1.0) if noise is WRAPPED_LAPLACE else rd.GDP(1.0), np.random.default_rng(0)
-    scale = sums.plan(2, claimed, "analytic").scale
+    scale = Query(ball, 2, claimed, noise.name, statistic=ClassSums(2)).plan().scale
     X, y, X2, y2 = NEIGHBOURS[move]
     for factor, holds in ((1.0, True), (1 / 3, False)):
-        draws = [noisy_sums(sums, *data, factor * scale, 100_000, rng) for data in ((X, y), (X2, y2))]
+        draws = [noisy_sums(sums, ball, *data, factor * scale, 100_000, rng) for data in ((X, y), (X2, y2))]
         assert audit_draws(*draws, claimed, confidence=1 - 1e-8).holds is holds
 
 
@@ -619,8 +628,10 @@ def test_audit_of_private_labels(noise, move):
 def test_every_class_gets_noise_of_its_own_at_the_planned_scale(noise):
     """The released sums: lengths against their law, at p < 1e-8 (controls: 15 % off), and blocks uncorrelated."""
     law = stats.gamma(3) if noise is WRAPPED_LAPLACE else stats.chi(3)
-    sums = ClassSums(rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), 9, noise)
-    lengths = np.linalg.norm([sums.draw(np.zeros((2, 3)), 0.25).vectors / 0.25 for _ in range(1500)], axis=2)
+    query = Query(rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), 9, rd.PureDP(1.0) if noise is WRAPPED_LAPLACE else rd.GDP(1.0), noise.name, statistic=ClassSums(2))
+    plan = query.plan()
+    noisy = query.law(plan).draw((np.zeros(3), np.zeros(3)), 1500).noisy
+    lengths = np.linalg.norm(np.stack([block.vectors for block in noisy], axis=1) / plan.scale, axis=2)
     assert stats.kstest(lengths.ravel(), law.cdf).pvalue > 1e-8
     for wrong in (0.85, 1.15):
         assert stats.kstest(wrong * lengths.ravel(), law.cdf).pvalue < 1e-8

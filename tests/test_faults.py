@@ -101,7 +101,7 @@ def interrupted_at(module, owner, name, folder):
 @pytest.mark.parametrize(
     ("place", "says", "entries", "left"),
     [
-        (("riemdp.statistics.mean", "Query", "plan"), "nothing was released or spent.", None, []),
+        (("riemdp.statistics.query", "Query", "plan"), "nothing was released or spent.", None, []),
         (("riemdp.privacy.bounded", "Bounded", "model"), f"nothing was released; {MU} was reserved, entry 1 of {{}}, and stays spent.", ["reserved"], []),
         (("riemdp.plots", "releases", "_figure"), f"{MU} was spent and the release is in mean.json; other files may be missing.", ["released"], ["mean.json"]),
     ],

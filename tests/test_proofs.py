@@ -12,7 +12,8 @@ import pytest
 import riemdp.manifolds
 from riemdp.manifolds import package_spaces
 from riemdp.mechanisms import MECHANISMS
-from riemdp.statistics.mean import INPUTS
+from riemdp.statistics.catalogue import STATISTICS
+from riemdp.statistics.class_means import ClassSums
 
 FOLDER = Path(__file__).parents[1] / "docs" / "proofs"
 spec = importlib.util.spec_from_file_location("hashes", FOLDER / "hashes.py")
@@ -59,7 +60,7 @@ def _module(name):
     return importlib.import_module(name)
 
 
-@pytest.mark.parametrize("kind", [type(s) for forms in INPUTS.values() for s in forms.values()])
+@pytest.mark.parametrize("kind", [*map(type, STATISTICS.values()), ClassSums])
 def test_every_statistic_has_a_proof(kind):
     assert f"{kind.__module__}.{kind.__qualname__}" in hashes.proved()
 

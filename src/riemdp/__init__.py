@@ -31,7 +31,7 @@ from riemdp.privacy.composition import compose
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.statistics.adaptive import Adaptation
+from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum

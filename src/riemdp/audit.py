@@ -21,10 +21,12 @@ from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
-from riemdp.privacy.bounded import Ball
+from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
-from riemdp.statistics.adaptive import Adaptation
-from riemdp.statistics.mean import rehearse, request_for, simulate
+from riemdp.privacy.release import Plan
+from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.mean import rehearse, simulated
+from riemdp.statistics.prepared import Prepared
 
 Measure = Callable[[Array, Array], Array]
 Draw = Callable[..., Array]  # (records, size=, seed=) -> coordinates of releases
@@ -343,15 +345,13 @@ def audit(
     """
     count = default_draws(adapt) if draws is None else draws
     ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
-    rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)
-    pairs, facts = worst_neighbours(ball, n), _facts(ball, n, guarantee, adapt, **ask)
+    prepared = rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)
+    pairs, facts = worst_neighbours(ball, n), _facts(prepared)
     if adapt is not False:
         pairs |= fooling_neighbours(ball, n, spare_outliers(ball, n, guarantee))
-    chosen = {"mechanism": facts["mechanism"]}
-    known: dict[str, Any] = ask | chosen | {"ball": ball, "guarantee": guarantee, "adapt": adapt}
 
     def draw(X: Array, size: int, seed: int) -> Array:
-        return coordinates(simulate(X, size=size, seed=seed, **known), ball)
+        return coordinates(simulated(prepared, Bounded(X, ball), size, seed), ball)
 
     options: dict[str, Any] = {"draws": count, "confidence": confidence, "seed": seed, "progress": progress}
     return replace(audit_neighbours(pairs, draw, guarantee, **options), **facts)
@@ -362,12 +362,12 @@ def default_draws(adapt: bool | Adaptation) -> int:
     return 1_000_000 if adapt is False else 10_000
 
 
-def _facts(ball: Ball, n: int, guarantee: Guarantee, adapt: bool | Adaptation, **ask: Any) -> dict[str, Any]:
+def _facts(prepared: Prepared) -> dict[str, Any]:
     """What is known of the mechanism beforehand; scale and sensitivity of an adaptive release are not."""
-    if adapt is not False:
-        return {"mechanism": ask["mechanism"], "adapt": True}
-    request = request_for(ball, n, guarantee, ask["calibration"], ask["footpoint"], ask["statistic"])
-    best = request.choose(ask["mechanism"])
+    if prepared.query.adapt is not False:
+        return {"mechanism": prepared.query.mechanism, "adapt": True}
+    best = prepared.how
+    assert isinstance(best, Plan)
     return {"mechanism": best.mechanism, "scale": best.scale, "sensitivity": best.sensitivity}
 
 

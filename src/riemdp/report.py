@@ -19,6 +19,7 @@ import numpy as np
 
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.io.files import write_whole
+from riemdp.io.values import numbers_of
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS
@@ -35,8 +36,9 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
-from riemdp.statistics.mean import STATISTICS, plan
+from riemdp.statistics.mean import plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -152,16 +154,16 @@ def _value(release: Release) -> str:
     file = json.dumps(release.to_dict(), indent=1).encode()
     size = f"{max(1, round(len(file) / 1024)):,} kB"
     link = f'<a class="download" download="release.json" href="{_data_uri(file, "application/json")}">'
-    table = _value_table(_by_class(release))
-    return _section("What was released", table, f"<p>{link}The release as JSON ({size})</a></p>")
+    tables = [_value_table(array) for array in _shown(release)]
+    return _section("What was released", *tables, f"<p>{link}The release as JSON ({size})</a></p>")
 
 
-def _by_class(release: Release) -> Array:
-    """The value; class means as rows, in the order of the classes, if rows are short enough."""
+def _shown(release: Release) -> list[Array]:
+    """The arrays of the value; class means as rows, in the order of the classes, if rows are short enough."""
     if not _has_classes(release):
-        return release.value
+        return numbers_of(release.value, release.kind)
     rows = release.value.reshape(len(_spaces(release)), -1)
-    return rows if rows.shape[1] <= MOST_COLUMNS else release.value
+    return [rows if rows.shape[1] <= MOST_COLUMNS else release.value]
 
 
 def _value_table(value: Array) -> str:
@@ -182,6 +184,8 @@ def _picture(release: Release) -> str:
         "Simulated releases, where shown, are draws of the same noise around the released mean (moved into the "
         "ball if it lies outside): they show how far noise moves the mean of the records as moved into the ball."
     )
+    if release.kind != "point":
+        alt, caption = f"The numbers of the released {_noun(release)}.", "The released numbers, in their order."
     wide, narrow = (_image(plot_release(release, stacked=stacked)) for stacked in (False, True))
     return _section("Picture", _img(wide, alt, caption, narrow))
 
@@ -311,6 +315,9 @@ def _assumptions(guarantee: Guarantee) -> str:
 
 
 def _accuracy(release: Release) -> str:
+    if release.kind != "point":
+        text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
+        return _section("How accurate it is", _p(text), _p(NOISE_ONLY)) + _stages(release)
     error, ball = _error(release), "private ball" if release.stages else "ball"
     share = error / release.radius
     which = "each class's records" if _has_classes(release) else "the records"
@@ -365,7 +372,7 @@ def _alternative(row: Plan, own: Plan) -> list[str]:
 
 def _other_plans(release: Release) -> list[Plan]:
     ball = Ball(release.space, release.center, release.radius)
-    if release.statistic not in STATISTICS:  # several class means at once: no plan compares their mechanisms
+    if release.statistic not in statistic_names():  # several class means at once: no plan compares their mechanisms
         return []
     try:
         found = plan(ball, release.n, release.guarantee, statistic=release.statistic)

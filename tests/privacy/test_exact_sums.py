@@ -21,7 +21,7 @@ from riemdp.privacy.bounded import BITS, Bounded, mean_of_sum
 from riemdp.statistics import intrinsic
 from riemdp.statistics.frechet import error_bound
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
-from riemdp.statistics.mean import Query
+from riemdp.statistics.query import Query
 
 CURVED = [
     rd.Sphere(2),
@@ -104,11 +104,11 @@ def test_the_tangent_mean_does_not_depend_on_the_order(space):
 LOADED = """
 import numpy as np, riemdp as rd
 from riemdp.privacy.bounded import Bounded
-from riemdp.statistics.mean import Query
+from riemdp.statistics.query import Query
 space = rd.SPDAffine(6)
 X, ball, guarantee = space.random_point(300, 0), rd.Ball(space, np.eye(6), 1.0), rd.PureDP(1.0)
-query = Query(300)
-value = lambda: query.value(query.plan(ball, guarantee), Bounded(X, ball)).tobytes()
+query = Query(ball, 300, guarantee)
+value = lambda: query.law(query.plan()).value(Bounded(X, ball)).tobytes()
 before = value()
 import riemdp.kernels.symmetric
 print(before == value())
@@ -337,5 +337,5 @@ def test_memory_does_not_grow_with_the_records(tmp_path):
 def test_the_plan_of_a_query_does_not_depend_on_the_source():
     """'auto' takes what needs no gathering."""
     ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
-    plans = [Query(50, can_gather=can).plan(ball, rd.PureDP(1.0)) for can in (True, False)]
+    plans = [Query(ball, 50, rd.PureDP(1.0), can_gather=can).plan() for can in (True, False)]
     assert plans[0] == plans[1]

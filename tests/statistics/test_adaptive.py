@@ -25,8 +25,9 @@ from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.release import Drawn, Reservation
 from riemdp.statistics import adaptive
-from riemdp.statistics.adaptive import FOOTPOINT, Adaptation, divisible, split
-from riemdp.statistics.mean import Query, adaptive_for
+from riemdp.statistics.adaptation import FOOTPOINT, Adaptation, divisible, split
+from riemdp.statistics.adaptive import adaptive_for
+from riemdp.statistics.query import Query
 
 sys.path.append(str(Path(__file__).parents[2]))
 study = importlib.import_module("experiments.adaptation_study")
@@ -232,8 +233,8 @@ def test_the_public_side_does_not_depend_on_where_the_ball_is():
     for space in TYPICAL:
         here, there = (rd.Ball(space, c, 0.3 * widest(space)) for c in (space.origin, space.random_point(1, 5)[0]))
         for statistic in ("frechet-mean", "tangent-mean"):
-            query = Query(200, statistic=statistic)
-            assert query.plan(here, rd.GDP(1.0)) == query.plan(there, rd.GDP(1.0))
+            plans = [Query(ball, 200, rd.GDP(1.0), statistic=statistic).plan() for ball in (here, there)]
+            assert plans[0] == plans[1]
 
 
 @all_spaces
@@ -388,10 +389,10 @@ def test_releases_and_simulations_have_the_same_law():
     rng = np.random.default_rng(0)
     X = 0.05 * rng.standard_normal((300, 2)) + [0.3, 0.0]
     mean = X.mean(axis=0)
-    how = adaptive_for(Query(300), PLANE, rd.GDP(1.0), Adaptation(rounds=1))
+    how = adaptive_for(Query(PLANE, 300, rd.GDP(1.0), adapt=Adaptation(rounds=1)))
     records = Bounded(X, PLANE)
     exact, seeded = ([how.find(records, chance).depth for _ in range(size)]
-                     for chance, size in ((adaptive.Exact(Reservation()), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip
+                     for chance, size in ((adaptive.Exact(Reservation(rd.GDP(1.0))), 150), (adaptive.Seeded(rng), 400)))  # fmt: skip
     table = np.array([np.bincount(depths, minlength=60) for depths in (exact, seeded)])
     assert stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue > 1e-8
     releases = [rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=Adaptation(rounds=1)).value for _ in range(100)]

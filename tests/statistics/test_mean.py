@@ -23,10 +23,12 @@ from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import intrinsic
-from riemdp.statistics.adaptive import FOOTPOINT
+from riemdp.statistics.adaptation import FOOTPOINT
+from riemdp.statistics.catalogue import STATISTICS, statistic_for, statistic_names
 from riemdp.statistics.frechet import FrechetMean, error_bound
-from riemdp.statistics.intrinsic import MeanPoint
-from riemdp.statistics.mean import INPUTS, STATISTICS, IntrinsicMean, Query, TangentMean, rehearse, statistic_for
+from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
+from riemdp.statistics.mean import rehearse
+from riemdp.statistics.query import Query
 
 CURVED = [
     rd.Sphere(2),
@@ -515,7 +517,7 @@ SIZES = [0.0, -1.0, 5e-324, 1e-300, 1e154, 1e300, 1.7e308, np.inf, np.nan]
 
 
 @all_spaces
-@pytest.mark.parametrize("statistic", list(STATISTICS))
+@pytest.mark.parametrize("statistic", statistic_names())
 def test_no_record_raises_warns_prints_or_logs(space, statistic, capfd, caplog, recwarn):
     points = space.random_point(3, 0)
     with np.errstate(all="ignore"):
@@ -764,8 +766,8 @@ FLAT = [rd.Euclidean(2), rd.SPDLogEuclidean(2), rd.SPDAffine(1), rd.Product(rd.E
 def test_the_statistic_of_the_name_or_a_refusal(space, mechanism):
     """In flat spaces too, where both means are the same."""
     foot = np.zeros(space.dim)
-    for name in (*STATISTICS, "median", ""):
-        if name in INPUTS[mechanism.input]:
+    for name in (*statistic_names(), "median", ""):
+        if (mechanism.input, name) in STATISTICS:
             assert statistic_for(mechanism, name, foot).name == name
         else:
             with pytest.raises(rd.MechanismError, match=f"statistic = {name!r} belongs to wrapped mechanisms"):
@@ -779,7 +781,7 @@ def test_in_flat_spaces_the_two_means_are_one(space):
     for statistic in (IntrinsicMean(), MeanPoint()):
         assert statistic.sensitivity(ball, 9, foot) == TangentMean().sensitivity(ball, 9, foot)
         assert np.array_equal(statistic.value(Bounded(X, ball), foot), TangentMean().value(Bounded(X, ball), foot))
-    for name in STATISTICS:
+    for name in statistic_names():
         assert rd.private_mean(X, ball, rd.GDP(1.0), statistic=name).statistic == name
     with pytest.raises(rd.MechanismError, match="belongs to wrapped"):
         rd.private_mean(X, ball, rd.PureDP(1.0), statistic="tangent-mean", mechanism="riemannian-laplace")
@@ -817,13 +819,13 @@ def test_what_is_planned_can_be_drawn_at_every_scale(space, mechanism):
         ball = rd.Ball(space, space.random_point(1, 3)[0], radius)
         for n, strength in itertools.product((1, 10**6), (1e-15, 0.2, 20.0, 1e45)):
             for guarantee in (rd.PureDP(strength), rd.GDP(strength)):
-                query = Query(n, mechanism)
+                query = Query(ball, n, guarantee, mechanism)
                 try:
-                    best = query.plan(ball, guarantee)
+                    best = query.plan()
                 except rd.MechanismError:
                     continue
-                value = query.value(best, Bounded(ball.center[None], ball))
-                drawn = query.draw(best, value, ball, 2)
+                law = query.law(best)
+                drawn = law.draw(law.value(Bounded(ball.center[None], ball)), 2)
                 accepted += 1
                 assert space.contains(space.write(drawn.points, ball.center)).all()
                 assert 0 < best.expected_error < np.inf

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.privacy import release as privacy_release
 from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.release import Reservation
 from riemdp.statistics import sites
 from riemdp.statistics.intrinsic import TangentMean
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums
@@ -42,12 +42,12 @@ def shared_out(X):
 
 def before_noise(monkeypatch):
     """What the mechanisms of releases are given."""
-    values, real = [], privacy_release.release
+    values, real = [], Reservation.draw
 
-    def spy(value, draw, *rest, **facts):
-        return real(lambda: (values.append(value()), values[-1])[1], draw, *rest, **facts)
+    def spy(paid, value, law):
+        return real(paid, lambda: (values.append(value()), values[-1])[1], law)
 
-    monkeypatch.setattr(sites, "release", spy)
+    monkeypatch.setattr(Reservation, "draw", spy)
     return values
 
 

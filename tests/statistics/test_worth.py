@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import riemdp as rd
 from riemdp.statistics.mean import doubts
-from riemdp.statistics.worth import settled
 
 SPD3 = rd.SPDAffine(3)
 BALL = rd.Ball(SPD3, np.eye(3), 1.5)
@@ -157,13 +155,6 @@ def test_adaptation_that_does_nothing_says_so():
 def test_a_forced_adaptation_of_a_worthless_release_is_worthless():
     with USELESS:
         rd.private_mean(records(), BALL, rd.GDP(0.05), adapt=rd.Adaptation(rounds=1))
-
-
-def test_silence_is_that_of_one_thread():
-    """`settled` in one thread hides no warning of another."""
-    with settled(), ThreadPoolExecutor(1) as pool, USELESS:
-        rd.private_mean(records(), BALL, rd.PureDP(0.1))
-        assert pool.submit(rd.private_mean, records(), BALL, rd.PureDP(0.1)).result().n == 20
 
 
 def test_python_shows_it_on_the_line_of_the_user(tmp_path):

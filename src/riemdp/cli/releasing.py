@@ -26,11 +26,11 @@ from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
 
 if TYPE_CHECKING:
-    from riemdp.manifolds.base import Array
-    from riemdp.privacy.bounded import Ball
+    from riemdp.privacy.bounded import Bounded
     from riemdp.privacy.guarantee import Guarantee
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
+    from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
 
 SHOWN = 100  # numbers of a value that are printed though a file holds them
@@ -93,6 +93,8 @@ def mean(
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
     from riemdp.io.data import open_records
+    from riemdp.privacy.bounded import Bounded
+    from riemdp.statistics.mean import rehearse
 
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     budget = o.parse_budget(
@@ -104,23 +106,16 @@ def mean(
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
     crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)
-    order = Order(
-        stored.for_workers(where) if crew else stored.points(where),
-        o.parse_ball(where, center, radius, eigenvalues),
-        guarantee,
-        mechanism,
-        statistic,
-        calibration,
-        None if footpoint is None else o.load_point(footpoint, where, "--footpoint"),
-        adapt,
-        printable(Path(data).name if note is None else note),
-    )
-    order.rehearse()
-    _raise_doubts(order.doubts(), anyway=anyway, quiet=quiet)
+    ball = o.parse_ball(where, center, radius, eigenvalues)
+    asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
+    foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
+    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball)
+    prepared = rehearse(ball, records.n, guarantee, footpoint=foot, can_gather=records.can_gather, **asked)
+    _raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
     with crew.at_work():
         book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
         try:
-            release = order.release(book)
+            release = _released(prepared, records, book, printable(Path(data).name if note is None else note))
         except KeyboardInterrupt:
             raise Interrupted(spent_without_release(guarantee, book)) from None
         _finish(release, book, outputs, as_json=as_json, quiet=quiet)
@@ -156,56 +151,18 @@ def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_jso
         raise typer.Exit(BAD_INPUT)
 
 
-@dataclass(frozen=True, repr=False)
-class Order:
-    """What is asked of `private_mean`, all but the ledger."""
+def _released(prepared: Prepared, records: Bounded, ledger: Ledger | None, note: str) -> Release:
+    """The private mean as it was rehearsed, charged to the ledger."""
+    from riemdp.io.sources import reporting
 
-    points: Any  # an array, slices of rows, or a Dask array
-    ball: Ball
-    guarantee: Guarantee
-    mechanism: str
-    statistic: str
-    calibration: str
-    footpoint: Array | None
-    adapt: bool
-    note: str
-
-    def rehearse(self) -> None:
-        """Raise whatever the release would raise, from public things alone."""
-        from riemdp.privacy.bounded import Bounded
-        from riemdp.statistics.mean import rehearse
-
-        records = Bounded(self.points, self.ball)
-        rehearse(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
-
-    def doubts(self) -> list[Doubt]:
-        """What public things say against the release."""
-        from riemdp.privacy.bounded import Bounded
-        from riemdp.statistics.mean import doubts
-
-        records = Bounded(self.points, self.ball)
-        return doubts(self.ball, records.n, self.guarantee, can_gather=records.can_gather, **self._asked)
-
-    @property
-    def _asked(self) -> dict[str, Any]:
-        names = ("mechanism", "statistic", "calibration", "footpoint", "adapt")
-        return {name: getattr(self, name) for name in names}
-
-    def release(self, ledger: Ledger | None) -> Release:
-        """The private mean, charged to the ledger."""
-        from riemdp.io.sources import reporting
-        from riemdp.statistics.mean import private_mean
-        from riemdp.statistics.worth import settled
-
-        try:
-            with first_pass_bar() as progress, reporting(progress), settled():
-                return private_mean(
-                    self.points, self.ball, self.guarantee, **self._asked, ledger=ledger, note=self.note
-                )
-        except BudgetExceeded:
-            assert ledger is not None
-            left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
-            raise BudgetExceeded(_refusal(self.guarantee, f"what is left of {ledger.path} ({left})")) from None
+    try:
+        with first_pass_bar() as progress, reporting(progress):
+            return prepared.release(records, ledger, note)
+    except BudgetExceeded:
+        assert ledger is not None
+        left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
+        place = f"what is left of {ledger.path} ({left})"
+        raise BudgetExceeded(_refusal(prepared.query.guarantee, place)) from None
 
 
 def _refusal(guarantee: Guarantee, place: str) -> str:

@@ -20,7 +20,7 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.statistics.adaptive import Adaptation
+from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import private_mean
 
 MODEL_FORMAT = 1  # of estimators in pickles; those without a number are older

@@ -18,7 +18,7 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.statistics.adaptive import Adaptation
+from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means
 
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
@@ -117,7 +117,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         labels = _labels(y, len(records), self.classes_)
         joint, self.left_out_ = joint_means(
-            records, labels, np.arange(len(self.classes_)), self.ball_, self.guarantee, self.ledger,
+            records, labels, len(self.classes_), self.ball_, self.guarantee, self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
         assert isinstance(joint.space, Product)

@@ -22,7 +22,7 @@ LEAST_SCALE, MOST_SCALE = 1e-290, 1e305  # float64 has a grid, a 2^20-th of the 
 class Mechanism(Protocol):
     """A law around a private value: its calibration, exact draws for releases, and seeded ones to look at it.
 
-    `value` is what the statistic of kind `input` computes (riemdp.statistics.mean.INPUTS).
+    `value` is what the statistic of kind `input` computes (riemdp.statistics.catalogue).
     """
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.io.values import numbers_of
 from riemdp.manifolds.base import Array
 from riemdp.plots.panels import CENTER, RELEASED, RIM, Panel, View
 from riemdp.plots.style import BLUE, ORANGE, light
@@ -28,6 +29,18 @@ def coordinate_panels(view: View) -> list[Panel]:
 def entry_panels(view: View) -> list[Panel]:
     """Entries of a vector, and their predicted error."""
     return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball.inner_center, "entries"))]
+
+
+def number_panels(view: View) -> list[Panel]:
+    """What is no point: its numbers, one after the other."""
+    numbers = np.concatenate([array.ravel() for array in numbers_of(view.release.value, view.release.kind)])
+
+    def draw(ax: Any) -> None:
+        ax.plot(np.arange(1, len(numbers) + 1), numbers, linestyle="none", **(RELEASED | {"label": "released value"}))
+        ax.set_xlabel("number of the entry", fontsize=9)
+        light(ax)
+
+    return [Panel(draw)]
 
 
 def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:

@@ -15,7 +15,7 @@ from riemdp.mechanisms import by_name
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
-from riemdp.statistics.mean import statistic_for
+from riemdp.statistics.catalogue import statistic_for
 
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
 CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}

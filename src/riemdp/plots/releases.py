@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, printable
 from riemdp.manifolds.description import COORDINATES
-from riemdp.plots.coordinates import coordinate_panels, entry_panels
+from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
@@ -45,7 +45,8 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
-    panels = PICTURES.get(release.space.picture, coordinate_panels)(view)
+    picture = PICTURES.get(release.space.picture, coordinate_panels)
+    panels = (picture if release.kind == "point" else number_panels)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
     lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
     return _figure(panels, "\n".join(map(printable, lines)), stacked)

@@ -17,7 +17,8 @@ from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
-from riemdp.statistics.mean import plan, request_for
+from riemdp.statistics.mean import plan
+from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:
@@ -79,17 +80,17 @@ def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
 
 def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
     """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
-    requests = [request_for(ball, n, guarantee, "analytic", None, statistic) for n, guarantee in asked]
-    errors = {name: np.array([_error(request, name) for request in requests]) for name in MECHANISMS}
+    queries = [Query(ball, n, guarantee, statistic=statistic) for n, guarantee in asked]
+    errors = {name: np.array([_error(query, name) for query in queries]) for name in MECHANISMS}
     found = {name: values for name, values in errors.items() if np.isfinite(values).any()}
     if not found:
         plan(ball, *asked[-1], statistic=statistic)  # raises, and says why
     return found
 
 
-def _error(request: Any, name: str) -> float:
+def _error(query: Query, name: str) -> float:
     try:
-        return float(request.plan_one(by_name(name)).expected_error)
+        return query.plan_one(by_name(name)).expected_error
     except MechanismError:
         return math.nan
 

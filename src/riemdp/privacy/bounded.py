@@ -164,6 +164,13 @@ class Bounded:
         sums = self._coordinates.turned(per_record).each(column_sums)
         return exact_mean(sums, self.n)[: len(sums[0]) // 2]
 
+    def mapped(self, per_record: Turn, body: Ball) -> Bounded:
+        """Vectors that each one's coordinates at the centre are mapped to, forced into a public ball of vectors."""
+        vectors = Bounded.__new__(Bounded)
+        vectors.ball, vectors.n = body, self.n
+        vectors._rows = self._coordinates.turned(per_record).turned(partial(_to_ball, ball=body))
+        return vectors
+
     # --- what adaptation asks (docs/proofs/quantile.md) ------------------------------------------------------
 
     def moved(self, ball: Ball) -> Bounded:

@@ -10,21 +10,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
+from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_value, written
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
+from riemdp.version import __version__
 
 Array = NDArray[Any]
 V = TypeVar("V")
+V_contra = TypeVar("V_contra", contravariant=True)
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 PUBLIC = "the number of records, the ball and the footpoint are public"
 ENTROPY = "the operating system's random bits are uniform and secret"
@@ -46,8 +50,9 @@ class Plan:
 class Drawn(NamedTuple):
     """Draws of a mechanism: points, and the public grid to which each ideal one was rounded once, if it was."""
 
-    points: Array
+    points: Any
     grid: float | None
+    noisy: Any = None  # the vectors with noise that the points were made of, if a statistic makes more of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +68,7 @@ class Stage:
     radius: float
 
     def __post_init__(self) -> None:
-        _freeze(self, "center")
+        object.__setattr__(self, "center", frozen(self.center))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -74,8 +79,8 @@ class Stage:
         """The stage that `to_dict` described; anything else is an InputError."""
         found = FORMAT.fields_of(data, cls, "a stage")
         rest = {name: value for name, value in found.items() if name not in ("guarantee", "center")}
-        _check_types(rest)
-        center = _point(found["center"], space, "center")
+        check_fields(rest)
+        center = read_point(found["center"], space, "center")
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
@@ -85,9 +90,10 @@ class Release:
 
     `expected_error` is that of the noise alone: the predicted root mean square distance between `value` and the mean
     of the records as moved into the ball. A ball that misses the data, and sampling, are not counted.
+    `kind` says what `value` is: a point of the space, as of every mean, or what another statistic makes.
     """
 
-    value: Array
+    value: Value
     statistic: str
     guarantee: Guarantee
     mechanism: str
@@ -101,9 +107,11 @@ class Release:
     n: int
     version: str = field(repr=False)
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
+    kind: Kind = field(default="point", repr=False)
 
     def __post_init__(self) -> None:
-        _freeze(self, "value", "center")
+        object.__setattr__(self, "value", frozen(self.value, self.kind))
+        object.__setattr__(self, "center", frozen(self.center))
 
     @property
     def ball(self) -> Ball:
@@ -113,7 +121,8 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release."""
-        arrays = {"value": self.value.tolist(), "center": self.center.tolist()}
+        kind = self.kind if isinstance(self.kind, str) else list(self.kind)
+        arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
         return FORMAT.stamp(vars(self) | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
@@ -125,18 +134,18 @@ class Release:
         """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
         found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
         rest = {name: value for name, value in found.items() if name not in _PARSED}
-        _check_types(rest)
-        stages = found.get("stages", [])
+        check_fields(rest)
+        stages, kind = found.get("stages", []), read_kind(found.get("kind", "point"))
         if not isinstance(stages, list):
             raise InputError("stages are not those of a release: pass what Release.save() wrote.")
         try:
             space = space_from_dict(found["space"])
-            value, center = (_point(found[name], space, name) for name in ("value", "center"))
+            value, center = read_value(found["value"], kind, space), read_point(found["center"], space, "center")
             read = tuple(Stage.from_dict(stage, space) for stage in stages)
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(found["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, **rest)
+        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, kind=kind, **rest)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write all of it as JSON, whole or not at all.
@@ -166,93 +175,63 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
-FORMAT = Format("release", 1, "Release.save()")
-_PARSED = ("value", "center", "guarantee", "space", "stages")
-_NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")
+FORMAT = Format("release", 2, "Release.save()")
+_PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
 
 
-def _freeze(record: Release | Stage, *names: str) -> None:
-    """Arrays of its own, that nobody can write to."""
-    for name in names:
-        array = np.array(getattr(record, name))
-        array.flags.writeable = False
-        object.__setattr__(record, name, array)
+class Law(Protocol[V_contra, T_co]):
+    """A random publication around a private value, with the guarantee that its maker has proved."""
+
+    def draw(self, value: V_contra, /) -> T_co:
+        """From the operating system's bits."""
 
 
-def _check_types(rest: dict[str, Any]) -> None:
-    for name, value in rest.items():
-        kind = float if name in _NUMBERS else int if name == "n" else str
-        if name == "grid" and value is None:
-            continue
-        if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
-            raise InputError(f"{name} = {value!r} is not that of a release: pass what Release.save() wrote.")
-
-
-def _point(value: Any, space: Space, name: str) -> Array:
-    return np.asarray(space.write(space.one_point(value, name), space.origin))
-
-
-def release(
-    value: Callable[[], Any],
-    draw: Callable[[Any], Drawn],
-    plan: Plan,
-    *,
-    ball: Ball,
-    statistic: str,
-    n: int,
-    version: str,
-    assumptions: tuple[str, ...] = (),
-    ledger: Ledger | None = None,
-    note: str = "",
-    stages: tuple[Stage, ...] = (),
-) -> Release:
-    """Draw once, after the ledger has durably reserved the guarantee.
-
-    `value()` computes the private value, whose sensitivity the plan states; `draw(value)` draws one point by the
-    plan's mechanism at the plan's scale. Nothing is read before the reservation, which the ledger lists with the note.
-    `stages` are on record only: whoever made them has reserved for all.
-    """
-    guarantee = plan.guarantee.with_assumptions(PUBLIC, ENTROPY, *assumptions)
-    with reserved(guarantee, described(f"{statistic} of {n} records, {plan.mechanism}", note), ledger) as paid:
-        [point], grid = paid.draw(value, draw)
-        return Release(
-            value=ball.space.write(point, ball.center),
-            statistic=statistic,
-            guarantee=guarantee,
-            mechanism=plan.mechanism,
-            scale=plan.scale,
-            sensitivity=plan.sensitivity,
-            expected_error=plan.expected_error,
-            grid=grid,
-            space=ball.space,
-            center=ball.center,
-            radius=ball.radius,
-            n=n,
-            version=version,
-            stages=stages,
-        )
-
-
-def described(what: str, note: str) -> str:
-    """A ledger's description of a release, with the caller's note about which data it is of."""
-    if not isinstance(note, str):
-        raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
-    return f"{what}: {note}" if note else what
-
-
+@dataclass(frozen=True)
 class Reservation:
     """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
 
-    def draw(self, value: Callable[[], V], law: Callable[[V], T]) -> T:
+    guarantee: Guarantee
+
+    def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
         """A draw from the law around the private value, which is not kept; a warning would tell something about it."""
         with np.errstate(all="ignore"):
-            return law(value())
+            return law.draw(value())
 
 
 @contextmanager
-def reserved(guarantee: Guarantee, description: str, ledger: Ledger | None) -> Iterator[Reservation]:
-    """Reserve durably before what follows, confirm after it; what fails in between stays spent."""
-    entry = ledger.reserve(guarantee, description) if ledger else None
-    yield Reservation()
+def reserved(guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "") -> Iterator[Reservation]:
+    """Reserve durably before what follows, confirm after it; what fails in between stays spent.
+
+    The ledger's description says what is released, and in the caller's note of which data.
+    """
+    if not isinstance(note, str):
+        raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
+    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what) if ledger else None
+    yield Reservation(guarantee)
     if ledger and entry is not None:
         ledger.confirm(entry)
+
+
+def recorded(
+    drawn: Drawn, paid: Reservation, plan: Plan, *, ball: Ball, statistic: str, n: int,
+    kind: Kind = "point", stages: tuple[Stage, ...] = (),
+) -> Release:  # fmt: skip
+    """The one draw as a Release, which claims the very guarantee that was reserved for it."""
+    [value], grid = drawn.points, drawn.grid
+    return Release(
+        value=written(value, kind, ball.space, ball.center),
+        statistic=statistic,
+        guarantee=paid.guarantee,
+        mechanism=plan.mechanism,
+        scale=plan.scale,
+        sensitivity=plan.sensitivity,
+        expected_error=plan.expected_error,
+        grid=grid,
+        space=ball.space,
+        center=ball.center,
+        radius=ball.radius,
+        n=n,
+        version=__version__,
+        stages=stages,
+        kind=kind,
+    )

@@ -1,9 +1,8 @@
 """A private ball for a private mean: error that follows the spread of the records, not the public ball.
 
 A round releases a mean in the ball one has, the next centre, and draws a radius around it that leaves few records
-outside; the last release happens in the ball so found. Shares of the guarantee are fixed in advance, so the whole is
-an adaptive composition that spends exactly what was asked for (docs/proofs/adaptive.md). Which rounds and shares,
-and why: docs/decisions/0009-adaptation.md.
+outside; the last release happens in the ball so found (docs/proofs/adaptive.md). Which rounds and shares, and why:
+docs/decisions/0009-adaptation.md.
 """
 
 from __future__ import annotations
@@ -11,123 +10,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from riemdp.arguments import finite_number, whole_number
-from riemdp.errors import InputError, RiemdpError
+from riemdp.errors import InputError, MechanismError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
+from riemdp.mechanisms import by_name
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
-from riemdp.privacy.calibration import _largest
-from riemdp.privacy.composition import Sum
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
+from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
+from riemdp.statistics.adaptation import Adaptation, Shares, adaptation, divisible
+from riemdp.statistics.base import ReleaseLaw
+from riemdp.statistics.intrinsic import TangentMean
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
-
-if TYPE_CHECKING:
-    from riemdp.statistics.mean import Query
+from riemdp.statistics.query import Query
 
 T = TypeVar("T")
 
-MOST_ROUNDS = 8
-USUAL_SHARES = {1: 0.1, 2: 0.06, 3: 0.03}  # of each centre and each radius
 # Adaptation pays off if a private centre is known to this share of the radius, and the least radius of the list is
 # not worth giving up more than this share of the records.
 LARGEST_CENTER_ERROR, LARGEST_PRICE = 0.5, 0.5
 # The list of radii ends below the centre's own error, under which hardly any record can be.
 DEEPEST = 1 / 4
-
-
-@dataclass(frozen=True)
-class Adaptation:
-    """How to adapt to the records; all of it is public, and by default decided from public numbers.
-
-    `rounds` of a private centre and a private radius, each for its share of the budget; by default 3, 2, 1 or none, as
-    can pay off. `radius_share=0` keeps the given ball and only moves the footpoint (`FOOTPOINT`: that of the
-    exponential-wrapped paper's A.3.1). `spare` is how many records may be left outside the radius for nothing, in
-    units of the number that would move the mean by as much as the noise does if they all lay on one side.
-    """
-
-    rounds: int | None = None
-    center_share: float | None = None
-    radius_share: float | None = None
-    spare: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.rounds is not None and whole_number(self.rounds, "rounds", 1) > MOST_ROUNDS:
-            raise InputError(f"rounds = {self.rounds!r}: pass a whole number from 1 to {MOST_ROUNDS}.")
-        shares = [finite_number(w, "share") for w in (self.center_share, self.radius_share) if w is not None]
-        if not all(0 <= share < 1 for share in shares) or self.center_share == 0:
-            raise InputError(f"shares {shares}: pass shares of the budget above 0 and below 1.")
-        if self.radius_share == 0 and self.rounds != 1:
-            raise InputError("radius_share = 0 keeps the given ball: pass rounds=1 with it.")
-        if not self.left(self.rounds or 1) > 0:
-            raise InputError(f"rounds = {self.rounds!r} and shares {shares} leave nothing for the mean: lower them.")
-        if not finite_number(self.spare, "spare") >= 0:
-            raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
-
-    def weights(self, rounds: int) -> tuple[float, float]:
-        """Shares of the centre and of the radius in each round."""
-        usual = USUAL_SHARES.get(rounds, 0.09 / rounds)
-        center, radius = (usual if w is None else w for w in (self.center_share, self.radius_share))
-        return center, radius
-
-    def left(self, rounds: int) -> float:
-        """Share of the mean itself."""
-        return 1 - rounds * sum(self.weights(rounds))
-
-
-FOOTPOINT = Adaptation(rounds=1, center_share=0.1, radius_share=0.0)
-
-
-# --- the budget ------------------------------------------------------------------------------------------
-
-
-def divisible(guarantee: Guarantee) -> list[Guarantee]:
-    """What implies the guarantee and can be shared out: itself, but for ApproxDP the largest GDP or PureDP."""
-    if isinstance(guarantee, ApproxDP):
-        return [GDP(_largest(GDP, guarantee)), PureDP(_largest(PureDP, guarantee))]
-    return [replace(guarantee, assumptions=())]
-
-
-def split(whole: Guarantee, weights: list[float]) -> list[Guarantee]:
-    """Guarantees with these shares of the whole, in order, whose adaptive composition implies it.
-
-    Strengths are multiplied by the shares (mu by their roots), exactly what composition adds up. The last one gets
-    all that the others leave, rounded down.
-    """
-    *_, (name, strength) = whole.parameters.items()
-    power = 0.5 if isinstance(whole, GDP) else 1.0
-    parts = [_with_strength(whole, name, strength * weight**power) for weight in weights[:-1]]
-    spent = Sum(whole)
-    for part in parts:
-        spent = spent.plus(part)
-    return [*parts, _with_strength(whole, name, spent.left_of(strength))]
-
-
-def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
-    changed: dict[str, Any] = {name: strength}
-    return replace(whole, **changed)
-
-
-@dataclass(frozen=True)
-class Shares:
-    """What each step may spend."""
-
-    center: Guarantee
-    radius: Guarantee | None
-    mean: Guarantee
-
-    @classmethod
-    def of(cls, whole: Guarantee, options: Adaptation, rounds: int) -> Shares:
-        """All rounds have the same."""
-        center, radius = options.weights(rounds)
-        steps = [center, radius] if radius else [center]
-        *parts, mean = split(whole, [*steps * rounds, options.left(rounds)])
-        return cls(parts[0], parts[1] if radius else None, mean)
 
 
 # --- where chance comes from -----------------------------------------------------------------------------
@@ -136,7 +43,7 @@ class Shares:
 class Chance(Protocol):
     """Draws of the two kinds that adaptation makes."""
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
         """A private mean of the records."""
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
@@ -149,15 +56,13 @@ class Exact:
 
     paid: Reservation
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
         """The ideal mechanism, rounded once."""
-        return self.paid.draw(
-            lambda: query.value(plan, records), lambda value: query.draw(plan, value, records.ball)
-        )
+        return self.paid.draw(lambda: law.value(records), law)
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
         """A step of the radius by exact noise, paid for."""
-        return self.paid.draw(outside, law.draw)
+        return self.paid.draw(outside, law)
 
 
 @dataclass(frozen=True)
@@ -166,10 +71,9 @@ class Seeded:
 
     rng: np.random.Generator
 
-    def point(self, query: Query, plan: Plan, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
         """One draw in float64, by the simulation's generator."""
-        value = query.value(plan, records)
-        return Drawn(query.simulate(plan, value, records.ball, self.rng, 1), None)
+        return Drawn(law.simulate(law.value(records), self.rng, 1), None)
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
         """A step of the radius in float64, by the simulation's generator."""
@@ -184,9 +88,18 @@ class Found:
     """Records in the ball so far, how many steps down the list of radii it is, and how it was found."""
 
     records: Bounded
-    query: Query
+    footpoint: Array | None = None  # of the last release, if only that is private
     depth: int = 0
     stages: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last draw, by which plan it was made, and all stages."""
+
+    drawn: Drawn
+    plan: Plan
+    stages: tuple[Stage, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +110,16 @@ class Adaptive:
     and radii are r 2^(-i/STEPS), i = 0, 1, ...: so they are found once for each i, the depth.
     """
 
-    ball: Ball
-    guarantee: Guarantee
+    query: Query
     options: Adaptation
     rounds: int
-    center: Query
-    mean: Query
     shares: Shares
     _known: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def ball(self) -> Ball:
+        """The public one that was given."""
+        return self.query.ball
 
     @property
     def can_pay_off(self) -> bool:
@@ -212,7 +127,7 @@ class Adaptive:
         if self.shares.radius is None or not self.rungs(0):
             return False
         precise = self.center_plan(0).expected_error <= LARGEST_CENTER_ERROR * self.ball.radius
-        return precise and self.law(0).price(len(self.rungs(0)) - 1) <= LARGEST_PRICE * self.mean.n
+        return precise and self.law(0).price(len(self.rungs(0)) - 1) <= LARGEST_PRICE * self.query.n
 
     def insist(self) -> None:
         """Raise what the last release would, before anything is read: later it cannot."""
@@ -220,9 +135,9 @@ class Adaptive:
             dim = self.ball.space.dim
             rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
             farthest = self.ball.space.write(rim[0], self.ball.center)
-            replace(self.mean, footpoint=farthest).plan(self.ball, self.shares.mean)
+            self._last_in(self.ball, farthest).plan()
         elif not self.rungs(0):
-            self.mean.plan(self.ball, self.shares.mean)
+            self._last_in(self.ball).plan()
 
     def radius(self, depth: int) -> float:
         """The radius of the public list at that depth: STEPS of them halve it."""
@@ -230,7 +145,7 @@ class Adaptive:
 
     def center_plan(self, depth: int) -> Plan:
         """The release of a centre in a ball of that depth."""
-        return self._once("center", depth, lambda: self.center.plan(self._ball(depth), self.shares.center))
+        return self._once("center", depth, lambda: self._center_in(self._ball(depth)).plan())
 
     def mean_plan(self, depth: int) -> Plan | None:
         """The last release, if it exists in a ball of that depth: float64 may be too coarse for it."""
@@ -238,9 +153,17 @@ class Adaptive:
 
     def _mean_plan(self, depth: int) -> Plan | None:
         try:
-            return self.mean.plan(self._ball(depth), self.shares.mean)
+            return self._last_in(self._ball(depth)).plan()
         except RiemdpError:
             return None
+
+    def _center_in(self, ball: Ball) -> Query:
+        """What is asked for a centre."""
+        return center_query(self.query, ball, self.shares.center)
+
+    def _last_in(self, ball: Ball, footpoint: Array | None = None) -> Query:
+        """What is asked at last: the query itself, in the ball that was found."""
+        return replace(self.query, ball=ball, guarantee=self.shares.mean, footpoint=footpoint, adapt=False)
 
     def _ball(self, depth: int) -> Ball:
         return Ball(self.ball.space, self.ball.center, self.radius(depth))
@@ -270,8 +193,8 @@ class Adaptive:
         plan, share = self.mean_plan(first), self.shares.radius
         assert plan is not None
         assert share is not None
-        spare = self.options.spare * self.mean.n * plan.expected_error / self.radius(first)
-        return RadiusLaw(radius_strength(share), math.floor(min(spare, self.mean.n)))
+        spare = self.options.spare * self.query.n * plan.expected_error / self.radius(first)
+        return RadiusLaw(radius_strength(share), math.floor(min(spare, self.query.n)))
 
     def _once(self, what: str, depth: int, make: Callable[[], T]) -> T:
         if (what, depth) not in self._known:
@@ -281,7 +204,7 @@ class Adaptive:
 
     def find(self, records: Bounded, chance: Chance) -> Found:
         """The ball, by the operating system's bits or by seeded ones."""
-        found = Found(records, self.mean)
+        found = Found(records)
         for _ in range(self.rounds):
             found = self._shrink(self._recentre(found, chance), found, chance)
         return found
@@ -289,7 +212,7 @@ class Adaptive:
     def _recentre(self, found: Found, chance: Chance) -> Found:
         """Around a private mean, moved into the ball if noise has carried it out."""
         plan, ball = self.center_plan(found.depth), found.records.ball
-        point = chance.point(self.center, plan, found.records)
+        point = chance.point(self._center_in(ball).law(plan), found.records)
         near = Ball(ball.space, into_ball(point, ball), ball.radius)
         stage = _stage("centre", self.shares.center, plan, near)
         return replace(found, records=found.records.moved(near), stages=(*found.stages, stage))
@@ -298,8 +221,7 @@ class Adaptive:
         """To a private radius; the first one of the list stands for the ball as it was before."""
         share = self.shares.radius
         if share is None:
-            footpoint = near.records.ball.center
-            return replace(before, query=replace(self.mean, footpoint=footpoint), stages=near.stages)
+            return replace(before, footpoint=near.records.ball.center, stages=near.stages)
         rungs, law = self.rungs(near.depth), self.law(near.depth)
         depth = rungs[chance.step(law, lambda: near.records.outside(self.radii(near.depth)))]
         records = before.records if depth == before.depth else near.records.shrunk(self.radius(depth))
@@ -307,15 +229,22 @@ class Adaptive:
         stage = Stage("radius", share, MECHANISM, 1.0, 1 / law.strength, ball.center, ball.radius)
         return replace(before, records=records, depth=depth, stages=(*near.stages, stage))
 
-    def finish(self, found: Found) -> tuple[Found, Plan]:
-        """What is left to do: the last release, on record as a stage too."""
-        plan = self.mean_plan(found.depth) if self.shares.radius else self._from_footpoint(found)
+    def run(self, records: Bounded, chance: Chance) -> Last:
+        """All rounds, and the last release, which is on record as a stage too."""
+        found = self.find(records, chance)
+        ball = found.records.ball
+        query = self._last_in(ball, found.footpoint)
+        plan = self.mean_plan(found.depth) if self.shares.radius else query.plan()
         assert plan is not None  # rungs have one; so does the given ball if only the footpoint moves
-        stage = _stage("mean", self.shares.mean, plan, found.records.ball)
-        return replace(found, stages=(*found.stages, stage)), replace(plan, guarantee=self.guarantee)
+        stage = _stage("mean", self.shares.mean, plan, ball)
+        return Last(chance.point(query.law(plan), found.records), plan, (*found.stages, stage))
 
-    def _from_footpoint(self, found: Found) -> Plan:
-        return found.query.plan(found.records.ball, self.shares.mean)
+    @property
+    def error_without_luck(self) -> float:
+        """Predicted, if no smaller ball is found."""
+        plan = self._last_in(self.ball).plan() if self.shares.radius is None else self.mean_plan(self.rungs(0)[0])
+        assert plan is not None  # rungs have one
+        return plan.expected_error
 
     def predict(self, spread: float) -> Plan:
         """Predicted error if nearly all records are within `spread` of their mean: a public supposition.
@@ -332,12 +261,12 @@ class Adaptive:
             depth = max([i for i in rungs if self.radius(i) >= needed], default=rungs[0])
         plan = self.mean_plan(depth)
         assert plan is not None
-        return replace(plan, guarantee=self.guarantee, rounds=self.rounds, note=self._note(depth))
+        return replace(plan, guarantee=self.query.guarantee, rounds=self.rounds, note=self._note(depth))
 
     def _note(self, depth: int) -> str:
         if self.shares.radius is None:
             return "the footpoint is a private mean"
-        law, n = self.law(0), self.mean.n
+        law, n = self.law(0), self.query.n
         given_up = min(n, law.spare + math.ceil(law.price(depth)))
         return (
             f"a private ball of radius about {self.radius(depth):.3g}; up to about {given_up:,} of {n:,} records may "
@@ -356,20 +285,20 @@ def into_ball(drawn: Drawn, ball: Ball) -> Array:
         return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
-def adaptation(value: Any) -> Adaptation | None:
-    """What `adapt=` means: False, True or how."""
-    if isinstance(value, Adaptation):
-        return value
-    if not isinstance(value, bool):
-        raise InputError(f"adapt = {value!r}: pass True, False or an Adaptation.")
-    return Adaptation() if value else None
+def center_query(query: Query, ball: Ball, share: Guarantee) -> Query:
+    """What is asked for a private centre: a tangent mean, which needs no more than one pass, in any ball."""
+    return Query(ball, query.n, share, statistic=TangentMean.name)
 
 
-def prepare(ball: Ball, guarantee: Guarantee, options: Adaptation, center: Query, mean: Query) -> Adaptive | None:
-    """The first number of rounds that can pay off, or the one asked for; None if there is none."""
-    wholes = sorted(divisible(guarantee), key=lambda whole: center.plan(ball, whole).expected_error)
+def adaptive_for(query: Query) -> Adaptive | None:
+    """How the release adapts to the records; None if it does not, or if that cannot pay off."""
+    options = adaptation(query.adapt)
+    if options is None:
+        return None
+    _refuse_with_adaptation(query, options)
+    wholes = sorted(divisible(query.guarantee), key=lambda w: center_query(query, query.ball, w).plan().expected_error)
     candidates = [
-        Adaptive(ball, guarantee, options, rounds, center, mean, Shares.of(whole, options, rounds))
+        Adaptive(query, options, rounds, Shares.of(whole, options, rounds))
         for whole in wholes
         for rounds in ((3, 2, 1) if options.rounds is None else (options.rounds,))
         if options.left(rounds) > 0
@@ -378,3 +307,15 @@ def prepare(ball: Ball, guarantee: Guarantee, options: Adaptation, center: Query
         return next((candidate for candidate in candidates if candidate.can_pay_off), None)
     candidates[0].insist()
     return candidates[0]
+
+
+def _refuse_with_adaptation(query: Query, options: Adaptation) -> None:
+    """Raise what cannot be asked together with `adapt`."""
+    if query.footpoint is not None:
+        raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
+    if options.radius_share == 0 and query.statistic == TangentMean.name and not query.ball.space.is_flat:
+        raise InputError("statistic = 'tangent-mean' lives at the ball's centre: with radius_share = 0, leave it out.")
+    if query.calibration != "analytic":
+        raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
+    if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
+        raise MechanismError(f"mechanism = {query.mechanism!r} is a baseline: leave it out with adapt.")

@@ -17,15 +17,17 @@ from riemdp.manifolds.base import Array
 from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY, SPD
 from riemdp.mechanisms.baselines import ambient, landmark_widths, landmarks
 from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.statistics.base import Statistic
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 
 
 @dataclass(frozen=True)
-class AmbientMean:
+class AmbientMean(Statistic):
     """The Fréchet mean of matrices, the arithmetic mean of points of a sphere (docs/proofs/baselines.md)."""
 
     name: ClassVar[str] = "frechet-mean"
+    input: ClassVar[str] = "ambient"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """Frobenius: λ_max(m0) e^r times that of the mean, 2r/n; sphere of radius R: 2R sin(r/R)/n."""
@@ -80,10 +82,11 @@ def _require_range(ball: Ball, high: float, low: float) -> None:
 
 
 @dataclass(frozen=True)
-class AlignedLandmarks:
+class AlignedLandmarks(Statistic):
     """The mean of the records' coordinates, each record rotated onto the ball's centre by itself."""
 
     name: ClassVar[str] = "frechet-mean"
+    input: ClassVar[str] = "landmarks"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
         """In units of the coordinates' widths each of the 2k coordinates moves by 1/n at most."""

@@ -8,15 +8,17 @@ from typing import ClassVar
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.gradient import Field
 from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.statistics.base import Statistic
 from riemdp.statistics.intrinsic import mean_point, require_mean_point
 from riemdp.statistics.sensitivity import kng_sensitivity
 
 
 @dataclass(frozen=True)
-class GradientField:
+class GradientField(Statistic):
     """x -> grad F(x) = -(1/n) sum log_x(x_i), on the ball if k_max > 0 (docs/proofs/mean_sensitivity.md, 6)."""
 
     name: ClassVar[str] = "frechet-mean"
+    input: ClassVar[str] = "gradient"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
         """How far replacing one record moves the gradient at any point where the law lives."""

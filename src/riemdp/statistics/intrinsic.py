@@ -12,19 +12,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from riemdp.errors import InputError, MechanismError, RiemdpError
+from riemdp.errors import MechanismError, RiemdpError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
 from riemdp.statistics.frechet import Records, error_bound, solve
 from riemdp.statistics.refusals import TooCoarse
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,
     solver_tolerance,
-    tangent_mean_sensitivity,
     with_solver_error,
 )
 
@@ -44,25 +44,23 @@ LOST = (RiemdpError, ArithmeticError, ValueError)
 
 
 @dataclass(frozen=True)
-class TangentMean:
+class TangentMean(Statistic):
     """(1/n) sum log_m0(x_i): one pass, sensitivity 2r/n in any curvature (docs/proofs/tangent_mean.md)."""
 
     name: ClassVar[str] = "tangent-mean"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """2r/n, plus twice the rounding of the quotient; the sum is exact."""
-        if footpoint.any():
-            raise InputError("footpoint must be left out for the tangent mean: it lives at the ball's centre.")
-        exact = tangent_mean_sensitivity(ball.radius, n)
-        return with_solver_error(exact, 2 * UNIT_ROUNDOFF * ball.radius)
+        refuse_footpoint(footpoint, "tangent mean")
+        return linear_sensitivity(ball, n)
 
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
-        """The mean of the coordinates at the centre."""
+        """The mean of the coordinates at the centre: vectors of the ball as they are."""
         return records.coordinate_mean().point
 
 
 @dataclass(frozen=True)
-class IntrinsicMean:
+class IntrinsicMean(Statistic):
     """log_p0 of the Fréchet mean, computed to within a public tolerance (docs/proofs/coordinates_sensitivity.md).
 
     In a flat space it is the tangent mean, which is one exact pass.
@@ -86,10 +84,11 @@ class IntrinsicMean:
 
 
 @dataclass(frozen=True)
-class MeanPoint:
+class MeanPoint(Statistic):
     """The Fréchet mean as a point around the origin, in a flat space its coordinates (proofs/riemannian_laplace.md)."""
 
     name: ClassVar[str] = "frechet-mean"
+    input: ClassVar[str] = "point"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """As a distance: the bound on the coordinates at the centre is one on the mean itself."""

@@ -1,149 +1,26 @@
-"""Private means: plan, release and simulate; each mechanism with the statistic whose value it takes."""
+"""Private means: plan, release and simulate; the public face of `Query` and `Prepared`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
-from riemdp.kernels.spectral import kernels_for
-from riemdp.kernels.threads import one_blas_thread
-from riemdp.manifolds.base import Array
-from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
+from riemdp.io.values import written
+from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release, reserved
-from riemdp.statistics.adaptive import Adaptation, Adaptive, Exact, Seeded, adaptation, prepare
-from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
-from riemdp.statistics.gradient import GradientField
-from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
-from riemdp.statistics.plans import Request
-from riemdp.statistics.worth import Doubt, doubts_about_mean, warn_of
-from riemdp.version import __version__
-
-MOST_RECORDS = 2**53  # which floats count exactly
-ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
-
-
-class Statistic(Protocol):
-    """A summary of the records, in the form in which a kind of mechanism takes it."""
-
-    name: ClassVar[str]
-
-    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """How far replacing one record moves the computed value, from public inputs."""
-
-    def value(self, records: Bounded, footpoint: Array) -> Any:
-        """The private value."""
-
-
-# By what a mechanism takes, then by what the user asks for.
-INPUTS: dict[str, dict[str, Statistic]] = {
-    "coordinates": {"frechet-mean": IntrinsicMean(), "tangent-mean": TangentMean()},
-    "point": {"frechet-mean": MeanPoint()},
-    "gradient": {"frechet-mean": GradientField()},
-    "ambient": {"frechet-mean": AmbientMean()},
-    "landmarks": {"frechet-mean": AlignedLandmarks()},
-}
-STATISTICS = tuple(INPUTS["coordinates"])
-
-
-def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
-    """Raise an InputError that lists the names, if it is none of them."""
-    if not isinstance(name, str) or name not in names:
-        raise InputError(f"{argument} = {name!r}: pass one of {', '.join(map(repr, names))}.")
-
-
-def statistic_for(mechanism: Mechanism, name: str, footpoint: Array) -> Statistic:
-    """The summary of that name in the form that the mechanism takes."""
-    if footpoint.any() and not mechanism.takes_footpoint:
-        raise MechanismError(f"footpoint belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
-    if name not in INPUTS[mechanism.input]:
-        raise MechanismError(f"statistic = {name!r} belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
-    return INPUTS[mechanism.input][name]
-
-
-def request_for(ball: Ball, n: int, guarantee: Guarantee, calibration: str, footpoint: Any, statistic: str) -> Request:
-    """What mechanisms would do, asked with these public things; whatever is wrong about them is refused here."""
-    if not isinstance(ball, Ball):
-        raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
-    if n > MOST_RECORDS:
-        raise InputError(f"n is larger than {MOST_RECORDS:,}: pass the number of records.")
-    require_known("calibration", calibration, ["analytic", "classical"])
-    require_known("statistic", statistic, STATISTICS)
-    foot = ball.footpoint_coords(footpoint)
-
-    def sensitivity(mechanism: Mechanism) -> float:
-        return statistic_for(mechanism, statistic, foot).sensitivity(ball, n, foot)
-
-    return Request(ball, n, guarantee, calibration, sensitivity)
-
-
-@dataclass(frozen=True)
-class Query:
-    """What is asked about n records, whatever the ball and the budget."""
-
-    n: int
-    mechanism: str = "auto"
-    calibration: str = "analytic"
-    footpoint: Any = None
-    statistic: str = "frechet-mean"
-    can_gather: bool = True  # whether all records may be held in memory at once
-
-    def request(self, ball: Ball, guarantee: Guarantee) -> Request:
-        """In this ball, for this guarantee."""
-        return request_for(ball, self.n, guarantee, self.calibration, self.footpoint, self.statistic)
-
-    def plan(self, ball: Ball, guarantee: Guarantee) -> Plan:
-        """The mechanism that was named, or the best one."""
-        best = self.request(ball, guarantee).choose(self.mechanism)
-        if not self.can_gather and by_name(best.mechanism).input == "gradient":
-            raise MechanismError(
-                f"mechanism = {self.mechanism!r} needs all records in memory at once: pass a NumPy array instead of a "
-                "Dask array, or use mechanism='auto'."
-            )
-        return best
-
-    def value(self, plan: Plan, records: Bounded) -> Any:
-        """The private value, as the plan's mechanism takes it."""
-        foot = records.ball.footpoint_coords(self.footpoint)
-        statistic = statistic_for(by_name(plan.mechanism), self.statistic, foot)
-        with kernels_for(records.n), one_blas_thread():
-            return statistic.value(records, foot)
-
-    def draw(self, plan: Plan, value: Any, ball: Ball, size: int = 1) -> Drawn:
-        """One draw, for a release; more of them for an audit."""
-        return by_name(plan.mechanism).draw(value, plan.scale, ball, ball.footpoint_coords(self.footpoint), size)
-
-    def simulate(self, plan: Plan, value: Any, ball: Ball, rng: np.random.Generator, size: int) -> Array:
-        """Seeded draws."""
-        foot = ball.footpoint_coords(self.footpoint)
-        return by_name(plan.mechanism).simulate(value, plan.scale, ball, foot, rng, size)
-
-
-def adaptive_for(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | Adaptation) -> Adaptive | None:
-    """How the release adapts to the records; None if it does not, or if that cannot pay off."""
-    options = adaptation(adapt)
-    if options is None:
-        return None
-    query.request(ball, guarantee)  # refuses what is no ball, guarantee, ...
-    if query.footpoint is not None:
-        raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
-    if options.radius_share == 0 and query.statistic == TangentMean.name and not ball.space.is_flat:
-        raise InputError("statistic = 'tangent-mean' lives at the ball's centre: with radius_share = 0, leave it out.")
-    if query.calibration != "analytic":
-        raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
-    if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
-        raise MechanismError(f"mechanism = {query.mechanism!r} is a baseline: leave it out with adapt.")
-    center = Query(query.n, statistic="tangent-mean")
-    return prepare(ball, guarantee, options, center, query)
+from riemdp.privacy.release import Plan, Release
+from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.adaptive import Adaptive, adaptive_for
+from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.prepared import Prepared, prepare, require_ledger
+from riemdp.statistics.query import Query
+from riemdp.statistics.worth import Doubt, warn_of
 
 
 def plan(
@@ -165,19 +42,20 @@ def plan(
     that nearly all records are within `spread` of their mean; a `note` says what that costs, or that adaptation
     cannot help.
     """
-    query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
+    asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
+    query = Query(ball, whole_number(n, "n", 1), guarantee, **asked)
     if adapt is False:
-        return query.request(ball, guarantee).plan_all()
-    adaptive = adaptive_for(query, ball, guarantee, adapt)
+        return query.plan_all()
+    adaptive = adaptive_for(query)
     if spread is None or not finite_number(spread, "spread") >= 0:
         raise InputError(f"spread = {spread!r}: with adapt, pass the distance to their mean that records may have.")
-    return _beside(query, ball, guarantee, adaptive, float(spread))
+    return _beside(query, adaptive, float(spread))
 
 
-def _beside(query: Query, ball: Ball, guarantee: Guarantee, adaptive: Adaptive | None, spread: float) -> list[Plan]:
+def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan]:
     """Plans without adaptation, and the one with it in its place."""
     try:
-        plain = query.request(ball, guarantee).plan_all()
+        plain = query.plan_all()
     except MechanismError:  # too large a ball for a mean in float64, which the private one need not be
         if adaptive is None:
             raise
@@ -190,33 +68,17 @@ def _beside(query: Query, ball: Ball, guarantee: Guarantee, adaptive: Adaptive |
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
 
 
-def rehearse(
-    ball: Ball,
-    n: int,
-    guarantee: Guarantee,
-    *,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
-    footpoint: Any = None,
-    statistic: str = "frechet-mean",
-    adapt: bool | Adaptation = False,
-    can_gather: bool = True,
-) -> tuple[str, ...]:
-    """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
-    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
-    query = Query(n, mechanism, calibration, footpoint, statistic, can_gather)
-    if adaptive_for(query, ball, guarantee, adapt) is None:
-        mechanism = query.plan(ball, guarantee).mechanism
-    return () if mechanism == "auto" else by_name(mechanism).assumptions
+def rehearse(ball: Ball, n: int, guarantee: Guarantee, **asked: Any) -> Prepared:
+    """What `private_mean` of n records would do, from public things alone; raises whatever it would refuse.
+
+    `asked` are its options, and whether the source `can_gather` all records in memory.
+    """
+    return prepare(Query(ball, n, guarantee, **asked))
 
 
-def doubts(
-    ball: Ball, n: int, guarantee: Guarantee, *, adapt: bool | Adaptation = False, **asked: Any
-) -> list[Doubt]:
+def doubts(ball: Ball, n: int, guarantee: Guarantee, **asked: Any) -> list[Doubt]:
     """What public numbers say against a private mean of n records that `rehearse` does not refuse."""
-    query = Query(n, **asked)
-    adaptive = adaptive_for(query, ball, guarantee, adapt)
-    return doubts_about_mean(query, ball, guarantee, adapt=bool(adapt), adaptive=adaptive)
+    return rehearse(ball, n, guarantee, **asked).doubts
 
 
 def private_mean(
@@ -244,49 +106,18 @@ def private_mean(
     NoAdaptation warning. A UselessRelease warning, before anything is spent, says that the predicted error is more
     than half of the ball's radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies.
     """
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
+    require_ledger(ledger)
+    asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
+    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    warn_of(prepared.doubts)
+    return prepared.release(records, ledger, note)
+
+
+def _prepared(X: Any, ball: Ball, guarantee: Guarantee, **asked: Any) -> tuple[Bounded, Prepared]:
+    """The records, of which nothing has been read but their form, and what will be done with them."""
+    require_known("mechanism", asked["mechanism"], ["auto", *MECHANISMS])
     records = Bounded(X, ball)
-    query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
-    adaptive = adaptive_for(query, ball, guarantee, adapt)
-    warn_of(doubts_about_mean(query, ball, guarantee, adapt=bool(adapt), adaptive=adaptive))
-    if adaptive is not None:
-        return adapted_mean(records, adaptive, ledger, note)
-    best = query.plan(ball, guarantee)
-    return release(
-        lambda: query.value(best, records),
-        lambda value: query.draw(best, value, ball),
-        best,
-        ball=ball,
-        statistic=statistic,
-        n=records.n,
-        version=__version__,
-        assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
-        ledger=ledger,
-        note=note,
-    )
-
-
-def adapted_mean(records: Bounded, adaptive: Adaptive, ledger: Ledger | None, note: str = "") -> Release:
-    """One reservation for all stages, then all of them."""
-    query = adaptive.mean
-    supposed = () if query.mechanism == "auto" else by_name(query.mechanism).assumptions
-    whole = adaptive.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *supposed)
-    text = f"{query.statistic} of {records.n} records, {query.mechanism}, {adaptive.rounds} rounds of adaptation"
-    with reserved(whole, described(text, note), ledger) as paid, one_blas_thread():
-        found, last = adaptive.finish(adaptive.find(records, Exact(paid)))
-        return release(
-            lambda: found.query.value(last, found.records),
-            lambda value: found.query.draw(last, value, found.records.ball),
-            last,
-            ball=adaptive.ball,
-            statistic=query.statistic,
-            n=records.n,
-            version=__version__,
-            assumptions=(ROUNDING, *supposed),
-            stages=found.stages,
-        )
+    return records, rehearse(ball, records.n, guarantee, can_gather=records.can_gather, **asked)
 
 
 class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
@@ -309,21 +140,13 @@ def simulate(
     adapt: bool | Adaptation = False,
 ) -> Simulation:
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
-    count, rng = whole_number(size, "size", 1), np.random.default_rng(whole_number(seed, "seed", 0))
-    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
-    records = Bounded(X, ball)
-    query = Query(records.n, mechanism, calibration, footpoint, statistic, records.can_gather)
-    adaptive = adaptive_for(query, ball, guarantee, adapt)
-    if adaptive is not None:
-        points = np.stack([_adapted_draw(records, adaptive, rng) for _ in range(count)])
-    else:
-        best = query.plan(ball, guarantee)
-        points = query.simulate(best, query.value(best, records), ball, rng, count)
-    return ball.space.write(points, ball.center).view(Simulation)
+    count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
+    asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
+    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    return simulated(prepared, records, count, start)
 
 
-def _adapted_draw(records: Bounded, adaptive: Adaptive, rng: np.random.Generator) -> Array:
-    """One simulated adaptive release."""
-    chance = Seeded(rng)
-    found, last = adaptive.finish(adaptive.find(records, chance))
-    return np.asarray(chance.point(found.query, last, found.records).points[0])
+def simulated(prepared: Prepared, records: Bounded, size: int, seed: int) -> Simulation:
+    """Draws from the law of what was prepared."""
+    ball, drawn = records.ball, prepared.simulate(records, np.random.default_rng(seed), size)
+    return np.asarray(written(drawn, prepared.query.kind, ball.space, ball.center)).view(Simulation)

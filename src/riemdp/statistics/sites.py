@@ -30,14 +30,14 @@ from riemdp.io.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
-from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Release, release
-from riemdp.statistics.mean import MOST_RECORDS, ROUNDING, Query, require_known
-from riemdp.statistics.worth import doubts_about_mean, warn_of
-from riemdp.version import __version__
+from riemdp.privacy.release import Release
+from riemdp.statistics.prepared import prepare, require_ledger
+from riemdp.statistics.query import MOST_RECORDS, Query
+from riemdp.statistics.worth import warn_of
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
@@ -288,27 +288,13 @@ def private_mean_of_sums(
     """
     ball = _common_ball(sums)
     _require_different_sites(sums)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    require_known("mechanism", mechanism, ["auto", *MECHANISMS])
+    require_ledger(ledger)
     n, statistic = sum(site.n for site in sums), "frechet-mean" if ball.space.is_flat else "tangent-mean"
-    query = Query(n, mechanism, calibration, None, statistic)
-    best = query.plan(ball, guarantee)
-    if by_name(best.mechanism).input not in ("coordinates", "point"):
+    prepared = prepare(Query(ball, n, guarantee, mechanism, calibration, statistic=statistic))
+    if by_name(prepared.mechanism).input not in ("coordinates", "point"):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
-    warn_of(doubts_about_mean(query, ball, guarantee, adapt=False, adaptive=None))
-    return release(
-        lambda: pooled_value(sums),
-        lambda value: query.draw(best, value, ball),
-        best,
-        ball=ball,
-        statistic=statistic,
-        n=n,
-        version=__version__,
-        assumptions=(ROUNDING, *by_name(best.mechanism).assumptions),
-        ledger=ledger,
-        note=note,
-    )
+    warn_of(prepared.doubts)
+    return prepared.release_of(lambda: pooled_value(sums), ledger, note)
 
 
 def pooled_value(sums: Sequence[SiteSum]) -> Array:

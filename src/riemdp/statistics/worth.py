@@ -10,20 +10,12 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.guarantee import ApproxDP, Guarantee, PureDP
-
-if TYPE_CHECKING:
-    from riemdp.statistics.adaptive import Adaptive
-    from riemdp.statistics.mean import Query
 
 USELESS, DOUBTFUL = 1.0, 0.5  # predicted errors, in radii of the ball
 WEAKEST = PureDP(20.0)
@@ -48,27 +40,9 @@ class Doubt:
         return f"{self.text} {self.remedy() if self.remedy else self.advice}"
 
 
-def doubts_about(
-    predict: Predict, n: int, guarantee: Guarantee, radius: float, error: float | None = None
-) -> list[Doubt]:
-    """All of them; `error`: that of the very release, if it is not what `predict` says."""
-    found = predict(n, guarantee) if error is None else error
-    return [*_about_promise(guarantee, n), *_about_noise(found, predict, n, guarantee, radius)]
-
-
-def doubts_about_mean(
-    query: Query, ball: Ball, guarantee: Guarantee, *, adapt: bool, adaptive: Adaptive | None
-) -> list[Doubt]:
-    """Those about a private mean, which adapts to the records or not, as asked or not."""
-
-    def predict(n: int, promise: Guarantee) -> float:
-        return replace(query, n=n).plan(ball, promise).expected_error
-
-    error = None if adaptive is None else _error_without_luck(adaptive)
-    return [
-        *doubts_about(predict, query.n, guarantee, ball.radius, error),
-        *([NOTHING_ADAPTED] if adapt and adaptive is None else []),
-    ]
+def doubts_about(predict: Predict, n: int, guarantee: Guarantee, radius: float, error: float) -> list[Doubt]:
+    """All of them; `error`: that of the very release, as it was planned."""
+    return [*_about_promise(guarantee, n), *_about_noise(error, predict, n, guarantee, radius)]
 
 
 NOTHING_ADAPTED = Doubt(
@@ -77,15 +51,6 @@ NOTHING_ADAPTED = Doubt(
     is_grave=False,
     kind=NoAdaptation,
 )
-
-
-def _error_without_luck(adaptive: Adaptive) -> float:
-    """Of an adaptive release that finds no smaller ball."""
-    if adaptive.shares.radius is None:
-        return adaptive.mean.plan(adaptive.ball, adaptive.shares.mean).expected_error
-    plan = adaptive.mean_plan(adaptive.rungs(0)[0])
-    assert plan is not None  # rungs have one
-    return plan.expected_error
 
 
 # --- the promise -------------------------------------------------------------------------------------------
@@ -168,22 +133,9 @@ def _rounded_up(value: float) -> float:
 
 # --- saying so -----------------------------------------------------------------------------------------------
 
-_settled: ContextVar[bool] = ContextVar("settled", default=False)
-
-
-@contextmanager
-def settled() -> Iterator[None]:
-    """Within, nothing warns: the doubts were raised before, for all that follows."""
-    token = _settled.set(True)
-    try:
-        yield
-    finally:
-        _settled.reset(token)
-
-
 def warn_of(doubts: Iterable[Doubt]) -> None:
     """Warnings that point to the line outside of this package; to be called before anything is spent."""
-    for doubt in () if _settled.get() else doubts:
+    for doubt in doubts:
         warnings.warn(f"{doubt.text} {doubt.advice}", doubt.kind, stacklevel=_first_line_outside())
 
 

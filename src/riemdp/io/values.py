@@ -1,0 +1,121 @@
+"""Released values of every kind: how they are kept from being written to, stored as plain data, and read again.
+
+A value is one array, or a tuple of them; its kind says what it is, in the same shape: a word, or a tuple of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.errors import InputError
+from riemdp.manifolds import Space
+
+Array = NDArray[Any]
+Kind = str | tuple[str, ...]
+Value = Any  # an array for one word, a tuple of arrays for a tuple of words
+WRITER = "Release.save()"
+NUMBERS = ("scale", "sensitivity", "expected_error", "grid", "radius")  # of a release, and of its stages
+
+
+def each(value: Value, kind: Kind, make: Callable[[Any, str], Any]) -> Value:
+    """`make` of the array and its word; of each of them, if the value is a tuple."""
+    if isinstance(kind, str):
+        return make(value, kind)
+    return tuple(make(part, word) for part, word in zip(value, kind, strict=True))
+
+
+def frozen(value: Value, kind: Kind = "point") -> Value:
+    """The same in arrays of its own, that nobody can write to."""
+    return each(value, kind, _frozen)
+
+
+def _frozen(value: Any, word: str) -> Array:  # noqa: ARG001
+    array = np.array(value)
+    array.flags.writeable = False
+    return array
+
+
+def plain(value: Value, kind: Kind) -> Any:
+    """As lists of numbers."""
+    return each(value, kind, lambda array, _: array.tolist())
+
+
+def written(value: Value, kind: Kind, space: Space, like: Array) -> Value:
+    """As users see it: points in the form of `like`, everything else as it is."""
+    return each(value, kind, lambda array, word: space.write(array, like) if word == "point" else np.asarray(array))
+
+
+def numbers_of(value: Value, kind: Kind) -> list[Array]:
+    """Its arrays, one after the other."""
+    return [value] if isinstance(kind, str) else list(value)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------
+
+
+def check_fields(fields: dict[str, Any]) -> None:
+    """Raise an InputError unless numbers are positive and finite, `n` whole, and everything else text."""
+    for name, value in fields.items():
+        kind = float if name in NUMBERS else int if name == "n" else str
+        if name == "grid" and value is None:
+            continue
+        if type(value) is not kind or not (isinstance(value, str) or 0 < value < np.inf):
+            raise InputError(f"{name} = {value!r} is not that of a release: pass what {WRITER} wrote.")
+
+
+def read_kind(kind: Any) -> Kind:
+    """A word of KINDS or a list of such; anything else is an InputError."""
+    words = tuple(kind) if isinstance(kind, list) and kind else (kind,)
+    if not all(isinstance(word, str) and word in KINDS for word in words):
+        raise InputError(f"kind = {kind!r:.100} is not that of a release: pass what {WRITER} wrote.")
+    return words if isinstance(kind, list) else words[0]
+
+
+def read_value(value: Any, kind: Kind, space: Space, name: str = "value") -> Value:
+    """The value that `plain` described, if it is one of this kind; anything else is an InputError."""
+    if not isinstance(kind, str) and not (isinstance(value, list) and len(value) == len(kind)):
+        raise _strange(name, kind)
+    return each(value, kind, lambda data, word: KINDS[word](data, space, name))
+
+
+def read_point(value: Any, space: Space, name: str) -> Array:
+    """A point of the space, as users see it."""
+    return np.asarray(space.write(space.one_point(value, name), space.origin))
+
+
+def _tangent_vector(value: Any, space: Space, name: str) -> Array:
+    return _finite(value, name, "tangent vector", lambda array: array.shape == space.point_shape)
+
+
+def _symmetric_matrix(value: Any, space: Space, name: str) -> Array:  # noqa: ARG001
+    return _finite(value, name, "symmetric matrix", lambda array: array.ndim == 2 and np.array_equal(array, array.T))
+
+
+def _numbers(value: Any, space: Space, name: str) -> Array:  # noqa: ARG001
+    return _finite(value, name, "numbers", lambda array: array.ndim == 1 and array.size > 0)
+
+
+def _finite(value: Any, name: str, kind: str, is_right: Callable[[Array], bool]) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise _strange(name, kind) from None
+    if not (np.isfinite(array).all() and is_right(array)):
+        raise _strange(name, kind)
+    return array
+
+
+def _strange(name: str, kind: Kind) -> InputError:
+    return InputError(f"{name} is not of the kind {kind!r} that the release has: pass what {WRITER} wrote.")
+
+
+KINDS: dict[str, Callable[[Any, Space, str], Array]] = {
+    "point": read_point,
+    "tangent vector": _tangent_vector,
+    "symmetric matrix": _symmetric_matrix,
+    "numbers": _numbers,
+}

@@ -1,0 +1,117 @@
+"""How to adapt to the records: public options, and the share of the guarantee that each step may spend.
+
+Shares are fixed in advance, so that the whole is an adaptive composition that spends exactly what was asked for
+(docs/proofs/adaptive.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from riemdp.arguments import finite_number, whole_number
+from riemdp.errors import InputError
+from riemdp.privacy.calibration import _largest
+from riemdp.privacy.composition import Sum
+from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
+
+MOST_ROUNDS = 8
+USUAL_SHARES = {1: 0.1, 2: 0.06, 3: 0.03}  # of each centre and each radius
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """How to adapt to the records; all of it is public, and by default decided from public numbers.
+
+    `rounds` of a private centre and a private radius, each for its share of the budget; by default 3, 2, 1 or none, as
+    can pay off. `radius_share=0` keeps the given ball and only moves the footpoint (`FOOTPOINT`: that of the
+    exponential-wrapped paper's A.3.1). `spare` is how many records may be left outside the radius for nothing, in
+    units of the number that would move the mean by as much as the noise does if they all lay on one side.
+    """
+
+    rounds: int | None = None
+    center_share: float | None = None
+    radius_share: float | None = None
+    spare: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.rounds is not None and whole_number(self.rounds, "rounds", 1) > MOST_ROUNDS:
+            raise InputError(f"rounds = {self.rounds!r}: pass a whole number from 1 to {MOST_ROUNDS}.")
+        shares = [finite_number(w, "share") for w in (self.center_share, self.radius_share) if w is not None]
+        if not all(0 <= share < 1 for share in shares) or self.center_share == 0:
+            raise InputError(f"shares {shares}: pass shares of the budget above 0 and below 1.")
+        if self.radius_share == 0 and self.rounds != 1:
+            raise InputError("radius_share = 0 keeps the given ball: pass rounds=1 with it.")
+        if not self.left(self.rounds or 1) > 0:
+            raise InputError(f"rounds = {self.rounds!r} and shares {shares} leave nothing for the mean: lower them.")
+        if not finite_number(self.spare, "spare") >= 0:
+            raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
+
+    def weights(self, rounds: int) -> tuple[float, float]:
+        """Shares of the centre and of the radius in each round."""
+        usual = USUAL_SHARES.get(rounds, 0.09 / rounds)
+        center, radius = (usual if w is None else w for w in (self.center_share, self.radius_share))
+        return center, radius
+
+    def left(self, rounds: int) -> float:
+        """Share of the mean itself."""
+        return 1 - rounds * sum(self.weights(rounds))
+
+
+FOOTPOINT = Adaptation(rounds=1, center_share=0.1, radius_share=0.0)
+
+
+def adaptation(value: Any) -> Adaptation | None:
+    """What `adapt=` means: False, True or how."""
+    if isinstance(value, Adaptation):
+        return value
+    if not isinstance(value, bool):
+        raise InputError(f"adapt = {value!r}: pass True, False or an Adaptation.")
+    return Adaptation() if value else None
+
+
+# --- the budget ------------------------------------------------------------------------------------------
+
+
+def divisible(guarantee: Guarantee) -> list[Guarantee]:
+    """What implies the guarantee and can be shared out: itself, but for ApproxDP the largest GDP or PureDP."""
+    if isinstance(guarantee, ApproxDP):
+        return [GDP(_largest(GDP, guarantee)), PureDP(_largest(PureDP, guarantee))]
+    return [replace(guarantee, assumptions=())]
+
+
+def split(whole: Guarantee, weights: list[float]) -> list[Guarantee]:
+    """Guarantees with these shares of the whole, in order, whose adaptive composition implies it.
+
+    Strengths are multiplied by the shares (mu by their roots), exactly what composition adds up. The last one gets
+    all that the others leave, rounded down.
+    """
+    *_, (name, strength) = whole.parameters.items()
+    power = 0.5 if isinstance(whole, GDP) else 1.0
+    parts = [_with_strength(whole, name, strength * weight**power) for weight in weights[:-1]]
+    spent = Sum(whole)
+    for part in parts:
+        spent = spent.plus(part)
+    return [*parts, _with_strength(whole, name, spent.left_of(strength))]
+
+
+def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
+    changed: dict[str, Any] = {name: strength}
+    return replace(whole, **changed)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What each step may spend."""
+
+    center: Guarantee
+    radius: Guarantee | None
+    mean: Guarantee
+
+    @classmethod
+    def of(cls, whole: Guarantee, options: Adaptation, rounds: int) -> Shares:
+        """All rounds have the same."""
+        center, radius = options.weights(rounds)
+        steps = [center, radius] if radius else [center]
+        *parts, mean = split(whole, [*steps * rounds, options.left(rounds)])
+        return cls(parts[0], parts[1] if radius else None, mean)

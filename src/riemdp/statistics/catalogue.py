@@ -1,0 +1,47 @@
+"""The statistics that can be asked for by name: one line for each, after which `plan` and `private_mean` know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from riemdp.errors import InputError, MechanismError
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms import Mechanism
+from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
+from riemdp.statistics.base import Statistic
+from riemdp.statistics.gradient import GradientField
+from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
+
+_ALL: tuple[Statistic, ...] = (
+    IntrinsicMean(),
+    TangentMean(),
+    MeanPoint(),
+    GradientField(),
+    AmbientMean(),
+    AlignedLandmarks(),
+)
+# By what a mechanism takes and what the user asks for.
+STATISTICS: dict[tuple[str, str], Statistic] = {(one.input, one.name): one for one in _ALL}
+
+
+def statistic_names() -> list[str]:
+    """What users may ask for."""
+    return list(dict.fromkeys(name for _, name in STATISTICS))
+
+
+def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
+    """Raise an InputError that lists the names, if it is none of them."""
+    if not isinstance(name, str) or name not in names:
+        raise InputError(f"{argument} = {name!r}: pass one of {', '.join(map(repr, names))}.")
+
+
+def statistic_for(mechanism: Mechanism, asked: str | Statistic, footpoint: Array) -> Statistic:
+    """The statistic of that name, or the very one, in the form that the mechanism takes; never another one."""
+    if footpoint.any() and not mechanism.takes_footpoint:
+        raise MechanismError(f"footpoint belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
+    found = STATISTICS.get((mechanism.input, asked)) if isinstance(asked, str) else asked
+    if found is None or found.input != mechanism.input:
+        name = asked if isinstance(asked, str) else asked.name
+        raise MechanismError(f"statistic = {name!r} belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
+    return found.with_noise(mechanism)

@@ -1,0 +1,111 @@
+"""A query, planned once: what a rehearsal prepares is what the release uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from riemdp.errors import InputError
+from riemdp.io.values import Value
+from riemdp.kernels.threads import one_blas_thread
+from riemdp.mechanisms import by_name
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, Reservation, recorded, reserved
+from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
+from riemdp.statistics.query import Query
+from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
+
+ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is decided about a release before any record is read: by one plan, or by rounds of adaptation."""
+
+    query: Query
+    how: Plan | Adaptive
+
+    @property
+    def mechanism(self) -> str:
+        """The one that was chosen; that of rounds may be 'auto', and then depends on what they find."""
+        return self.how.mechanism if isinstance(self.how, Plan) else self.query.mechanism
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the mechanism supposes beyond what every release does: 'auto' never takes one that does."""
+        return () if self.mechanism == "auto" else by_name(self.mechanism).assumptions
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The one asked for, with all that it supposes."""
+        return self.query.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *self.assumptions)
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What public numbers say against the release."""
+        query, how = self.query, self.how
+
+        def predict(n: int, promise: Guarantee) -> float:
+            return replace(query, n=n, guarantee=promise, adapt=False).plan().expected_error
+
+        error = how.expected_error if isinstance(how, Plan) else how.error_without_luck
+        in_vain = bool(query.adapt) and isinstance(how, Plan)
+        found = doubts_about(predict, query.n, query.guarantee, query.ball.radius, error)
+        return [*found, NOTHING_ADAPTED] if in_vain else found
+
+    def release(self, records: Bounded, ledger: Ledger | None = None, note: str = "") -> Release:
+        """One reservation for all stages, then all of them."""
+        with reserved(self.guarantee, self._description, ledger, note) as paid:
+            return self.under(paid, records)
+
+    def release_of(self, value: Callable[[], Any], ledger: Ledger | None, note: str) -> Release:
+        """The release of a private value that is computed elsewhere; of one plan."""
+        assert isinstance(self.how, Plan)
+        with reserved(self.guarantee, self._description, ledger, note) as paid:
+            return self._recorded(paid, value, self.how)
+
+    @property
+    def _description(self) -> str:
+        text = f"{self.query.statistic_name} of {self.query.n} records, {self.mechanism}"
+        return text if isinstance(self.how, Plan) else f"{text}, {self.how.rounds} rounds of adaptation"
+
+    def under(self, paid: Reservation, records: Bounded) -> Release:
+        """The release, of what was reserved for it."""
+        how = self.how
+        if isinstance(how, Plan):
+            return self._recorded(paid, lambda: self.query.law(how).value(records), how)
+        with one_blas_thread():
+            last = how.run(records, Exact(paid))
+        return recorded(last.drawn, paid, last.plan, stages=last.stages, **self._facts)
+
+    def _recorded(self, paid: Reservation, value: Callable[[], Any], plan: Plan) -> Release:
+        return recorded(paid.draw(value, self.query.law(plan)), paid, plan, **self._facts)
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        query = self.query
+        return {"ball": query.ball, "statistic": query.statistic_name, "n": query.n, "kind": query.kind}
+
+    def simulate(self, records: Bounded, rng: np.random.Generator, size: int) -> Value:
+        """Seeded draws (size, ...) of what `release` might release."""
+        if isinstance(self.how, Plan):
+            law = self.query.law(self.how)
+            return law.simulate(law.value(records), rng, size)
+        draws = [self.how.run(records, Seeded(rng)).drawn.points for _ in range(size)]
+        return np.concatenate(draws)
+
+
+def prepare(query: Query) -> Prepared:
+    """Plan, from public things alone, and refuse whatever a release would."""
+    return Prepared(query, adaptive_for(query) or query.plan())
+
+
+def require_ledger(ledger: Any) -> None:
+    """Raise an InputError unless it is a ledger, or none."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InputError(f"ledger = {ledger!r}: pass a Ledger.")

@@ -1,0 +1,124 @@
+"""What is asked, as one object of public options; what each mechanism would do about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riemdp.caching import cached_property
+from riemdp.errors import InputError, MechanismError
+from riemdp.io.values import Kind
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.release import Plan
+from riemdp.statistics.adaptation import Adaptation, adaptation
+from riemdp.statistics.base import ReleaseLaw, Statistic
+from riemdp.statistics.catalogue import STATISTICS, require_known, statistic_for, statistic_names
+
+MOST_RECORDS = 2**53  # which floats count exactly
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What is asked about n records of a ball: public options alone, of which all that is wrong is refused here.
+
+    A `statistic` is asked for by its name, or given itself if it has options of its own.
+    """
+
+    ball: Ball
+    n: int
+    guarantee: Guarantee
+    mechanism: str = "auto"
+    calibration: str = "analytic"
+    footpoint: Any = None
+    statistic: str | Statistic = "frechet-mean"
+    adapt: bool | Adaptation = False
+    can_gather: bool = True  # whether all records may be held in memory at once
+
+    def __post_init__(self) -> None:
+        require_known("mechanism", self.mechanism, ["auto", *MECHANISMS])
+        adaptation(self.adapt)
+        if not isinstance(self.ball, Ball):
+            raise InputError(f"ball = {self.ball!r}: pass a Ball with a public centre and radius.")
+        if not isinstance(self.guarantee, Guarantee):
+            raise InputError(f"guarantee = {self.guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
+        if self.n > MOST_RECORDS:
+            raise InputError(f"n is larger than {MOST_RECORDS:,}: pass the number of records.")
+        require_known("calibration", self.calibration, ["analytic", "classical"])
+        if not isinstance(self.statistic, Statistic):
+            require_known("statistic", self.statistic, statistic_names())
+        self.foot  # noqa: B018 refuses one that is too far
+
+    @cached_property
+    def foot(self) -> Array:
+        """Coordinates of the footpoint at the ball's centre."""
+        return self.ball.footpoint_coords(self.footpoint)
+
+    @property
+    def statistic_name(self) -> str:
+        """The name that a release will have: the one that was asked for."""
+        return self.statistic.name if isinstance(self.statistic, Statistic) else self.statistic
+
+    @property
+    def kind(self) -> Kind:
+        """What the released value is, whichever mechanism makes it."""
+        if isinstance(self.statistic, Statistic):
+            return self.statistic.kind
+        return next(one.kind for (_, name), one in STATISTICS.items() if name == self.statistic)
+
+    def plan_one(self, mechanism: Mechanism) -> Plan:
+        """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""
+        with np.errstate(all="ignore"):
+            statistic = statistic_for(mechanism, self.statistic, self.foot)
+            sensitivity = statistic.sensitivity(self.ball, self.n, self.foot)
+            scale = mechanism.calibrate(self.guarantee, sensitivity, self.calibration)
+            for room in statistic.rooms(self.ball):
+                mechanism.check(room, self.n, sensitivity, scale)
+            error = statistic.expected_error(mechanism, scale, self.ball)
+        if not 0 < error < math.inf:
+            raise MechanismError(
+                f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond float64: use other units."
+            )
+        return Plan(mechanism.name, self.guarantee, sensitivity, scale, error)
+
+    def plan_all(self) -> list[Plan]:
+        """The plans of all mechanisms that can give the guarantee, baselines left out, best first."""
+        return self._best([mechanism for mechanism in MECHANISMS.values() if not mechanism.is_baseline])
+
+    def plan(self) -> Plan:
+        """The mechanism that was named, or the best one; 'auto': of those that suppose nothing more than the others."""
+        best = self._best([m for m in MECHANISMS.values() if self._is_meant(m)])[0]
+        if not self.can_gather and by_name(best.mechanism).input == "gradient":
+            raise MechanismError(
+                f"mechanism = {self.mechanism!r} needs all records in memory at once: pass a NumPy array instead of a "
+                "Dask array, or use mechanism='auto'."
+            )
+        return best
+
+    def _is_meant(self, mechanism: Mechanism) -> bool:
+        if self.mechanism != "auto":
+            return mechanism.name == self.mechanism
+        return not (mechanism.is_baseline or mechanism.assumptions)
+
+    def _best(self, mechanisms: list[Mechanism]) -> list[Plan]:
+        """The plans of those that can, best first; if none can, the first one's reason."""
+        plans, refusals = list[Plan](), list[MechanismError]()
+        for mechanism in mechanisms:
+            try:
+                plans.append(self.plan_one(mechanism))
+            except MechanismError as error:
+                refusals.append(error)
+        if not plans:
+            raise refusals[0]
+        return sorted(plans, key=lambda plan: plan.expected_error)
+
+    def law(self, plan: Plan) -> ReleaseLaw:
+        """What the plan's mechanism publishes, at the plan's scale."""
+        mechanism = by_name(plan.mechanism)
+        statistic = statistic_for(mechanism, self.statistic, self.foot)
+        return ReleaseLaw(statistic, mechanism, plan.scale, self.ball, self.n, self.foot)
