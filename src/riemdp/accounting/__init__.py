@@ -1,0 +1,1 @@
+"""Numbers behind guarantees: privacy curves, and what many entries come to. Knows neither guarantees nor data."""
