@@ -27,9 +27,9 @@ import riemdp as rd
 from mutations import Mutation, of_bytes, of_csv, of_json, of_npy, of_zip, several, zipped
 from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
+from riemdp.io import ledger_file
 from riemdp.io.data import Stored, load_images, open_records
 from riemdp.manifolds import space_from_dict, space_to_dict
-from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.composition import compose
 from riemdp.privacy.guarantee import Guarantee
 from watch import new_folder, watched
@@ -430,21 +430,22 @@ def _use_rows(case: bytes, folder: Path) -> None:
 
 def _forge(path: Path, rows: list[list[Any]]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        schema = ledger_file.schema(ledger_file.FORMAT)
         db.execute("PRAGMA synchronous = OFF")
         db.execute(
-            ledger_module._SCHEMA[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)")
+            schema[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)")
         )
         digest = ""
         for row in rows:
             row = [b"\xff" if isinstance(cell, list) else cell for cell in row]
             db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, '')", row)
             (stored,) = db.execute("SELECT * FROM entry WHERE id IS ?", row[:1]).fetchall()
-            digest = ledger_module._digest(digest, stored)
+            digest = ledger_file.Row(*stored).digest_after(digest)
             db.execute("UPDATE entry SET digest = ? WHERE id IS ?", (digest, row[0]))
-        for statement in ledger_module._SCHEMA[1:]:
+        for statement in schema[1:]:
             db.execute(statement)
         db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table'", ledger_module._SCHEMA[:1])
+        db.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table'", schema[:1])
 
 
 # --- the command line --------------------------------------------------------------------------------------------

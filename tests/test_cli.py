@@ -22,7 +22,7 @@ from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import SpaceName, parse_budget, parse_center, parse_guarantee, parse_space
 from riemdp.cli.output import first_pass_bar
-from riemdp.privacy import ledger as ledger_module
+from riemdp.io import ledger_file
 
 MAIN = "from riemdp.cli import main; main()"
 BALL = "--space spd-affine --center identity --radius 1.5".split()
@@ -325,7 +325,7 @@ def test_a_ledger_that_was_put_back_shows_by_its_anchor(here):
 def test_control_characters_of_a_forged_description_are_spelled_out(here):
     book = rd.Ledger("ledger.db", rd.GDP(1.0))
     with book._transaction("BEGIN IMMEDIATE") as db:
-        ledger_module._append(db, rd.GDP(0.1), "harmless\x1b[2J\r\nleft    (mu = 9)", "reserved")
+        ledger_file.append(db, json.dumps({"format": 3} | rd.GDP(0.1).to_dict()), "harmless\x1b[2J\r\nleft    (mu = 9)", "reserved")
     shown = run("ledger", "show", "ledger.db").stdout
     assert "\x1b" not in shown
     assert r"harmless\x1b[2J\r\nleft" in shown

@@ -1,4 +1,4 @@
-"""What follows from what, as formulas of numbers: delta and divergences of the worst cases (docs/proofs/guarantees.md)."""
+"""What follows from what, as formulas: delta and divergences of the worst cases (docs/proofs/guarantees.md)."""
 
 from __future__ import annotations
 

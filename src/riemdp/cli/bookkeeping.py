@@ -75,7 +75,7 @@ def _cells(entry: Entry) -> list[str]:
 
 
 def _as_data(book: Ledger, history: list[Entry]) -> dict[str, Any]:
-    from riemdp.privacy.ledger import FORMAT
+    from riemdp.io.ledger_file import FORMAT
 
     totals = {"budget": book.budget, "spent": book.spent, "remaining": book.remaining}
     return {

@@ -6,11 +6,13 @@ Numbers add up as exact fractions of the decimals that people typed; an (epsilon
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from riemdp.accounting.losses import Losses
+from riemdp.accounting.stored import agree, fraction_from_text, losses_from_dict, losses_to_dict
 from riemdp.arithmetic import decimal, largest_decimal, least_decimal
 from riemdp.errors import InputError
 from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, stated
@@ -64,6 +66,14 @@ class Sum:
         """The largest strength that still fits beside the total; 0 if none does."""
         return largest_decimal(max(decimal(strength) ** self.power - self.value, Fraction(0)), self.power)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, exact; `total_from_dict` reads it."""
+        return {"value": str(self.value)}
+
+    def agrees_with(self, other: Sum | Mixture) -> bool:
+        """Whether another count of the same entries may have come to it: fractions leave no doubt."""
+        return self == other
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -94,3 +104,18 @@ class Mixture:
     def strength(self) -> float:
         """The least delta that covers the total; 1 if none does."""
         return self.losses.delta()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, to the last bit; `total_from_dict` reads it."""
+        return losses_to_dict(self.losses)
+
+    def agrees_with(self, other: Sum | Mixture) -> bool:
+        """Whether another count of the same entries may have come to it, on a machine with another last bit."""
+        return isinstance(other, Mixture) and self.like == other.like and agree(self.losses, other.losses)
+
+
+def total_from_dict(like: Guarantee, data: Mapping[str, Any]) -> Sum | Mixture:
+    """The total of like's type that `to_dict` described; of anything else a ValueError, TypeError or LookupError."""
+    if isinstance(like, ApproxDP):
+        return Mixture(like, losses_from_dict(decimal(like.epsilon), data))
+    return Sum(like, fraction_from_text(data["value"]))
