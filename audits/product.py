@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 
 import riemdp as rd
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit, audit_draws, audit_neighbours, coordinates
 from riemdp.manifolds import Space
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
 from riemdp.statistics.mean import Query, adapted_mean, adaptive_for
 from riemdp.statistics.sites import SiteSum, pooled_value, site_sum

@@ -25,13 +25,13 @@ import numpy as np
 
 import riemdp as rd
 from mutations import Mutation, of_bytes, of_csv, of_json, of_npy, of_zip, several, zipped
+from riemdp.accounting.composition import compose
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
 from riemdp.io import ledger_file
 from riemdp.io.data import Stored, load_images, open_records
 from riemdp.manifolds import space_from_dict, space_to_dict
-from riemdp.privacy.composition import compose
-from riemdp.privacy.guarantee import Guarantee
 from watch import new_folder, watched
 
 SPACES = [rd.Euclidean(4), rd.Sphere(3), rd.Hyperbolic(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)]

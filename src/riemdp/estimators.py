@@ -19,13 +19,13 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.cells import equals_itself, numbers, places
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means

@@ -26,11 +26,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from riemdp.accounting import lattice as lattice_module
+from riemdp.accounting.composition import compose, nothing_spent, total_from_dict
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.errors import BudgetExceeded, InputError, MechanismError
 from riemdp.io import ledger_file
 from riemdp.privacy import ledger as ledger_module
-from riemdp.privacy.composition import compose, nothing_spent, total_from_dict
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 
 STEP = 2.0**-10

@@ -1,1 +1,1 @@
-"""Numbers behind guarantees: privacy curves, and what many entries come to. Knows neither guarantees nor data."""
+"""Guarantees: what they promise, what follows from them, and what many come to. Knows neither data nor files."""

@@ -15,7 +15,7 @@ from riemdp.cli.output import facts, show, table
 from riemdp.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from riemdp.privacy.guarantee import Guarantee
+    from riemdp.accounting.guarantee import Guarantee
     from riemdp.privacy.ledger import Entry, Ledger
 
 NAMES = ["id", "time (UTC)", "status", "guarantee", "what"]

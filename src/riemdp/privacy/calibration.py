@@ -11,9 +11,9 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from riemdp.accounting.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 from riemdp.arithmetic import decimal, largest_float, least_decimal, least_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 
 
 def gaussian_scale(guarantee: Guarantee, sensitivity: float, method: str = "analytic") -> float:

@@ -14,12 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_from_dict
+from riemdp.accounting.guarantee import RDP, Guarantee, stated
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
 from riemdp.io.ledger_file import FORMAT, NEWER, RESTORE, LedgerFile, Row, append, digest_at, last_entry, newest_first
-from riemdp.privacy.composition import Mixture, Sum, nothing_spent, total_from_dict
-from riemdp.privacy.guarantee import RDP, Guarantee, stated
 
 EVERY = 128  # entries after which one says again what all before it come to, so that a new process need not count them
 

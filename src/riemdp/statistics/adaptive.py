@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from riemdp.accounting.composition import Sum
+from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
@@ -22,8 +24,6 @@ from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.composition import Sum
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
 

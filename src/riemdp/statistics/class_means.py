@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.arithmetic import round_up
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
@@ -21,7 +22,6 @@ from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release, reserved

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import MechanismError
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
 
 

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from riemdp.accounting.guarantee import ApproxDP, Guarantee, PureDP
 from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import ApproxDP, Guarantee, PureDP
 
 if TYPE_CHECKING:
     from riemdp.statistics.adaptive import Adaptive

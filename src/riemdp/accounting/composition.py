@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, stated
 from riemdp.accounting.losses import Losses
 from riemdp.accounting.stored import agree, fraction_from_text, losses_from_dict, losses_to_dict
 from riemdp.arithmetic import decimal, largest_decimal, least_decimal
 from riemdp.errors import InputError
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, stated
 
 
 def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from riemdp.accounting import lattice as lattice_module
 from riemdp.accounting import losses as losses_module
+from riemdp.accounting.composition import compose, nothing_spent
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.arithmetic import largest_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.composition import compose, nothing_spent
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 
 KINDS = (PureDP, GDP, ZCDP, RDP, ApproxDP)  # each converts to the later ones only
 LIKES = (PureDP(1.0), GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), ApproxDP(1.0, 0.5))
