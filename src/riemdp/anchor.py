@@ -63,7 +63,7 @@ class Anchor:
         self._append(f"{self.line(number, digest)}\n")
 
     def _append(self, text: str) -> None:
-        """In one write, as several processes may do at once."""
+        """Write the text at the end of the file at once, so that lines of several processes do not mix."""
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:

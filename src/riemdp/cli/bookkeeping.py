@@ -1,4 +1,4 @@
-"""`riemdp ledger`."""
+"""`riemdp ledger`: what a file that keeps a budget holds."""
 
 from __future__ import annotations
 

@@ -190,12 +190,18 @@ class Ledger:
             if fits:
                 number, digest = append(db, count.text_of_next(guarantee), str(description), "reserved")
         if not fits:
-            asked, gone = (g and replace(g, assumptions=()) for g in (guarantee, self._stated(count)))
-            spent = f"{gone!r} of the budget {self.budget!r} is spent"
-            raise BudgetExceeded(f"guarantee {asked!r} does not fit: {spent}; see ledger.remaining.")
+            raise BudgetExceeded(self._refusal(guarantee, count))
         if self.anchor:
             self.anchor.add(number, digest)
         return number
+
+    def _refusal(self, guarantee: Guarantee, count: _Count) -> str:
+        """What a reservation that does not fit is told, without the assumptions, which may be long."""
+        spent = self._stated(count)
+        gone = None if spent is None else replace(spent, assumptions=())
+        asked = replace(guarantee, assumptions=())
+        numbers = f"{gone!r} of the budget {self.budget!r} is spent"
+        return f"guarantee {asked!r} does not fit: {numbers}; see ledger.remaining."
 
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""
@@ -259,6 +265,7 @@ class Ledger:
         return self._stated(count)
 
     def _stated(self, count: _Count) -> Guarantee | None:
+        """A count as a guarantee of the budget's type; None if it is of no entries."""
         united = replace(self.budget, assumptions=tuple(count.assumptions))
         return stated(self, united, list(self.budget.parameters)[-1], count.spent.strength) if count.last else None
 
@@ -285,6 +292,7 @@ class Ledger:
 
     @property
     def _file(self) -> LedgerFile:
+        """Made anew, so that copies and pickles of a ledger hold no connection."""
         return LedgerFile(self.path, self.timeout)
 
     @contextmanager
