@@ -16,7 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from riemdp.errors import RiemdpError
 from riemdp.io import ledger_file
 from riemdp.io.data import Stored, load_images, open_records
 from riemdp.manifolds import space_from_dict, space_to_dict
+from riemdp.privacy import ledger as ledger_module
 from watch import new_folder, watched
 
 SPACES = [rd.Euclidean(4), rd.Sphere(3), rd.Hyperbolic(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)]
@@ -381,6 +382,9 @@ def _ledger_seeds() -> list[bytes]:
         book = rd.Ledger(place / f"{number}.db", budget)
         book.confirm(book.reserve(book._share(0.25), "a release"))
         book.reserve(book._share(0.25), "another")
+        with book._transaction("BEGIN IMMEDIATE") as db:
+            count = replace(book._count(db), stated=-ledger_module.EVERY)
+            ledger_file.append(db, count.text_of_next(book._share(0.125)), "states a count", "reserved")
         seeds.append(book.path.read_bytes())
     shutil.rmtree(place)
     return seeds
@@ -398,6 +402,7 @@ def spend(path: Path) -> None:
         book.history,
         lambda: book.spent,
         lambda: book.remaining,
+        book.recount,
         lambda: book.reserve(rd.PureDP(1e-6), "x"),
         lambda: book.confirm(1),
     ):
