@@ -383,7 +383,7 @@ def _ledger_seeds() -> list[bytes]:
         book.confirm(book.reserve(book._share(0.25), "a release"))
         book.reserve(book._share(0.25), "another")
         with book._transaction("BEGIN IMMEDIATE") as db:
-            count = replace(book._count(db), stated=-ledger_module.EVERY)
+            count = replace(book._count(db), stated_at=-ledger_module.EVERY)
             ledger_file.append(db, count.text_of_next(book._share(0.125)), "states a count", "reserved")
         seeds.append(book.path.read_bytes())
     shutil.rmtree(place)

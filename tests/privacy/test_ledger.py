@@ -394,12 +394,12 @@ def test_a_count_that_goes_on_is_the_same_to_the_last_bit(quick_folder, monkeypa
     ledger_module._COUNTS.clear()
     left = Ledger(path).remaining
     resumed = ledger_module._COUNTS[ledger.path]
-    assert resumed.stated == 2 * ledger_module.EVERY
+    assert resumed.stated_at == 2 * ledger_module.EVERY
     monkeypatch.setattr(ledger_module, "EVERY", 10**9)
     plain = long_ledger(quick_folder / "plain.db", kind, size)
     assert (spent, left) == (plain.spent, plain.remaining)
     anew = ledger_module._COUNTS[plain.path]
-    assert (anew.stated, anew.last) == (0, size)
+    assert (anew.stated_at, anew.last) == (0, size)
     assert resumed.to_dict() == through.to_dict() == anew.to_dict()
     assert ledger.recount() == plain.recount() == spent
     assert spent.assumptions == ("a0", "a1", "a2")

@@ -62,18 +62,18 @@ class _Count:
     digest: str
     spent: Sum | Mixture
     assumptions: frozenset[str] = frozenset()
-    stated: int = 0  # the last entry that states a count
+    stated_at: int = 0  # the last entry that states a count
 
     def plus(self, row: Row) -> _Count:
         """With the next row of a file that was checked."""
         text = _parsed(row.guarantee)
         assumptions = self.assumptions.union(text.guarantee.assumptions)
-        stated = self.stated if text.counted is None else row.id
-        return _Count(row.id, row.digest, self.spent.plus(text.covering), assumptions, stated)
+        stated_at = self.stated_at if text.counted is None else row.id
+        return _Count(row.id, row.digest, self.spent.plus(text.covering), assumptions, stated_at)
 
     def text_of_next(self, guarantee: Guarantee) -> str:
         """The next entry as the file keeps it; it states this count if none did for long."""
-        is_due = self.last + 1 - self.stated >= EVERY
+        is_due = self.last + 1 - self.stated_at >= EVERY
         return json.dumps({"format": FORMAT} | guarantee.to_dict() | ({"counted": self.to_dict()} if is_due else {}))
 
     def to_dict(self) -> dict[str, Any]:
