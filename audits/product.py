@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 
 import riemdp as rd
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit, audit_draws, audit_neighbours, coordinates
 from riemdp.manifolds import Space, package_spaces
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query

@@ -16,7 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -26,14 +26,15 @@ import numpy as np
 
 import riemdp as rd
 from mutations import Mutation, of_bytes, of_csv, of_json, of_npy, of_zip, several, zipped
+from riemdp.accounting.composition import compose
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.descriptors import covariance_descriptors
 from riemdp.errors import RiemdpError
+from riemdp.io import ledger_file
 from riemdp.io.data import Stored, load_images, open_records
 from riemdp.manifolds import package_spaces, space_from_dict, space_names, space_to_dict
 from riemdp.manifolds.catalogue import center_names
 from riemdp.privacy import ledger as ledger_module
-from riemdp.privacy.composition import compose
-from riemdp.privacy.guarantee import Guarantee
 from watch import new_folder, watched
 
 # Of four numbers each, or eight; a space that is missing here takes part with one of its examples.
@@ -386,6 +387,9 @@ def _ledger_seeds() -> list[bytes]:
         book = rd.Ledger(place / f"{number}.db", budget)
         book.confirm(book.reserve(book._share(0.25), "a release"))
         book.reserve(book._share(0.25), "another")
+        with book._transaction("BEGIN IMMEDIATE") as db:
+            count = replace(book._count(db), stated_at=-ledger_module.EVERY)
+            ledger_file.append(db, count.text_of_next(book._share(0.125)), "states a count", "reserved")
         seeds.append(book.path.read_bytes())
     shutil.rmtree(place)
     return seeds
@@ -403,6 +407,7 @@ def spend(path: Path) -> None:
         book.history,
         lambda: book.spent,
         lambda: book.remaining,
+        book.recount,
         lambda: book.reserve(rd.PureDP(1e-6), "x"),
         lambda: book.confirm(1),
     ):
@@ -435,21 +440,22 @@ def _use_rows(case: bytes, folder: Path) -> None:
 
 def _forge(path: Path, rows: list[list[Any]]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        schema = ledger_file.schema(ledger_file.FORMAT)
         db.execute("PRAGMA synchronous = OFF")
         db.execute(
-            ledger_module._SCHEMA[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)")
+            schema[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)")
         )
         digest = ""
         for row in rows:
             row = [b"\xff" if isinstance(cell, list) else cell for cell in row]
             db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, '')", row)
             (stored,) = db.execute("SELECT * FROM entry WHERE id IS ?", row[:1]).fetchall()
-            digest = ledger_module._digest(digest, stored)
+            digest = ledger_file.Row(*stored).digest_after(digest)
             db.execute("UPDATE entry SET digest = ? WHERE id IS ?", (digest, row[0]))
-        for statement in ledger_module._SCHEMA[1:]:
+        for statement in schema[1:]:
             db.execute(statement)
         db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table'", ledger_module._SCHEMA[:1])
+        db.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table'", schema[:1])
 
 
 # --- the command line --------------------------------------------------------------------------------------------

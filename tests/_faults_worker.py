@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import riemdp as rd
-from riemdp.io import files
+from riemdp.io import files, ledger_file
 from riemdp.mechanisms import MECHANISMS
-from riemdp.privacy import ledger as ledger_module
 from riemdp.privacy.ledger import Ledger
 
 SPHERE = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
@@ -274,7 +273,7 @@ def versions(folder):
     book = Ledger(folder / "ledger.db", rd.PureDP(4.0))
 
     def other(tell):
-        ledger_module.__version__ = "99.0"
+        ledger_file.__version__ = "99.0"
         tell(Ledger(book.path).reserve(SHARE, "from the future"))
 
     turns = [book.reserve(SHARE), *map(int, child(other)[0]), book.reserve(SHARE), *map(int, child(other)[0])]

@@ -22,8 +22,8 @@ from riemdp.audit import audit
 from riemdp.cli import app
 from riemdp.cli.options import parse_budget, parse_center, parse_guarantee, parse_space
 from riemdp.cli.output import first_pass_bar
+from riemdp.io import ledger_file
 from riemdp.manifolds import package_spaces, space_class, space_names
-from riemdp.privacy import ledger as ledger_module
 
 MAIN = "from riemdp.cli import main; main()"
 BALL = "--space spd-affine --center identity --radius 1.5".split()
@@ -328,10 +328,39 @@ def test_a_ledger_that_was_put_back_shows_by_its_anchor(here):
     assert (here / "ledger.db").read_bytes() == older
 
 
+def test_very_many_entries_are_shown_in_lines_below_each_other(here, monkeypatch):
+    book = rd.Ledger("ledger.db", rd.GDP(1.0))
+    for number in range(12):
+        book.reserve(rd.GDP(0.01), f"[bold]release {number}")
+    few = run("ledger", "show", "ledger.db").stdout
+    monkeypatch.setattr("riemdp.cli.bookkeeping.MANY", 11)
+    many = run("ledger", "show", "ledger.db").stdout
+    assert [line.split() for line in few.splitlines() if line and "──" not in line] == [line.split() for line in many.splitlines()]
+    lines = many.splitlines()[-12:]
+    assert {line.index("(mu = 0.01)") for line in lines} == {lines[0].index("(mu = 0.01)")}
+    assert [int(line[:2]) for line in lines] == list(range(1, 13))
+
+
+def test_a_recount_tells_of_entries_that_state_another_total(here, monkeypatch):
+    monkeypatch.setattr("riemdp.privacy.ledger.EVERY", 2)
+    book = rd.Ledger("ledger.db", rd.GDP(1.0))
+    for _ in range(3):
+        book.reserve(rd.GDP(0.1))
+    assert run("ledger", "show", "ledger.db", "--recount").stdout == run("ledger", "show", "ledger.db").stdout
+    with book._transaction("BEGIN IMMEDIATE") as db:
+        counted = {"budget": book.budget.to_dict(), "spent": {"value": "0"}, "assumptions": []}
+        text = json.dumps({"format": 3} | rd.GDP(0.1).to_dict() | {"counted": counted})
+        ledger_file.append(db, text, "nothing before this is said to be spent", "reserved")
+    told = run("ledger", "show", "ledger.db", "--recount")
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "entry 4 of the ledger" in told.stderr
+    assert "states another total than the entries before it have" in told.stderr
+
+
 def test_control_characters_of_a_forged_description_are_spelled_out(here):
     book = rd.Ledger("ledger.db", rd.GDP(1.0))
     with book._transaction("BEGIN IMMEDIATE") as db:
-        ledger_module._append(db, rd.GDP(0.1), "harmless\x1b[2J\r\nleft    (mu = 9)", "reserved")
+        ledger_file.append(db, json.dumps({"format": 3} | rd.GDP(0.1).to_dict()), "harmless\x1b[2J\r\nleft    (mu = 9)", "reserved")
     shown = run("ledger", "show", "ledger.db").stdout
     assert "\x1b" not in shown
     assert r"harmless\x1b[2J\r\nleft" in shown

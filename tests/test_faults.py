@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.io import files
-from riemdp.privacy import ledger as ledger_module
+from riemdp.io import files, ledger_file
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork(), kill -9 and limits")
 BALL = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
@@ -289,7 +288,7 @@ def test_clock_jumps_change_neither_order_nor_total(book, monkeypatch, jump):
             cls.shift += jump
             return datetime(2026, 1, 1, tzinfo=UTC).astimezone(zone) + cls.shift / 10
 
-    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    monkeypatch.setattr(ledger_file, "datetime", Clock)
     values = {release(book).value.tobytes() for _ in range(4)}
     assert len(values) == 4
     assert [(entry.id, entry.status) for entry in book.history()] == [(i, "released") for i in range(1, 5)]

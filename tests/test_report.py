@@ -16,8 +16,8 @@ import pytest
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp import plots, report
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import printable
-from riemdp.privacy.guarantee import Guarantee
 
 VOID = {"meta", "link", "img", "source", "br"}
 LOADING = {"src", "href", "srcset", "action", "data", "poster", "background"}

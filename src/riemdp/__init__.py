@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from riemdp.accounting.composition import compose
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
@@ -27,8 +29,6 @@ from riemdp.manifolds import (
     Sphere,
 )
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.composition import compose
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation

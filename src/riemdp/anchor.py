@@ -9,7 +9,8 @@ from pathlib import Path
 
 from riemdp.errors import InputError, one_line
 
-_LINE = re.compile(r"(\d{1,15}) ([0-9a-f]{64})")
+_LINE = re.compile(r"\d{1,15} [0-9a-f]{64}")
+_ALL = re.compile(rf"(?:{_LINE.pattern}\r?\n)*(?:{_LINE.pattern})?")  # at once, for a ledger may have very many
 _ELSEWHERE = "for a new anchor would not show what happened before"
 
 
@@ -47,23 +48,22 @@ class Anchor:
     def last(self) -> tuple[int, str] | None:
         """Number and digest of the latest entry that was added; None before the first."""
         try:
-            lines = self.path.read_text("ascii").splitlines() if self.path.exists() else []
+            text = self.path.read_text("ascii") if self.path.exists() else ""
         except (OSError, UnicodeError) as error:
             problem = f"the anchor {self.path} cannot be read ({one_line(error)})"
             raise InputError(f"{problem}: mend that, {_ELSEWHERE}.") from None
-        found = [_LINE.fullmatch(line) for line in lines]
-        entries = [(int(match[1]), match[2]) for match in found if match]
-        if len(entries) < len(lines):
-            place = found.index(None) + 1
+        if not _ALL.fullmatch(text):
+            place = [bool(_LINE.fullmatch(line)) for line in [*text.splitlines(), ""]].index(False) + 1
             raise InputError(f"the anchor {self.path} has no digest in line {place}: pass the file that --anchor made.")
-        return max(entries, default=None)
+        words = text.split()
+        return max(zip(map(int, words[::2]), words[1::2], strict=True), default=None)
 
     def add(self, number: int, digest: str) -> None:
         """Add an entry; it is on the disk when this returns."""
         self._append(f"{self.line(number, digest)}\n")
 
     def _append(self, text: str) -> None:
-        """In one write, as several processes may do at once."""
+        """Write the text at the end of the file at once, so that lines of several processes do not mix."""
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import rehearse, simulated

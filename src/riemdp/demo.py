@@ -19,12 +19,12 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from riemdp.accounting.guarantee import GDP
 from riemdp.descriptors import MARGIN, covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.errors import InputError, RiemdpError, printable
 from riemdp.manifolds import SPDLogEuclidean
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import GDP
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.frechet import frechet_mean
 from riemdp.statistics.mean import plan

@@ -5,6 +5,7 @@ A child would find such a module half made, and locked by a thread that only its
 
 from __future__ import annotations
 
+import logging  # noqa: F401  its lock, too, is taken at fork(): only after imports, which may need it, are finished
 import os
 import sys
 from importlib import import_module
@@ -19,5 +20,5 @@ def finish_imports() -> None:
         import_module(name)
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # what is registered last runs first: hence after logging
     os.register_at_fork(before=finish_imports)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import whole_number
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.statistics.mean import plan
 
 Pair = tuple[Array, Array]

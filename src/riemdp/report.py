@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.io.files import write_whole
 from riemdp.io.values import numbers_of
@@ -33,7 +34,6 @@ from riemdp.plots import (
     tradeoff,
 )
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.catalogue import statistic_names

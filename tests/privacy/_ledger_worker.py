@@ -14,8 +14,8 @@ import threading
 import time
 from pathlib import Path
 
+from riemdp.accounting.guarantee import GDP, PureDP
 from riemdp.errors import BudgetExceeded, InputError
-from riemdp.privacy.guarantee import GDP, PureDP
 from riemdp.privacy.ledger import Ledger
 
 STEP = 2.0**-10  # exactly representable, so that the tests can count

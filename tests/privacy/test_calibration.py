@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.errors import InputError, MechanismError
 from riemdp.privacy.calibration import gaussian_guarantee, gaussian_scale, laplace_guarantee, laplace_scale
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 
 TIGHT = mp.mpf("1e-14")  # a scale smaller by this share must not be enough
 quick = settings(max_examples=60, deadline=None)

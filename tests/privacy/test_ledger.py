@@ -1,5 +1,6 @@
 """The ledger: never overspent by rounding, threads, processes or kill -9, and never reset quietly."""
 
+import base64
 import copy
 import hashlib
 import json
@@ -12,20 +13,24 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riemdp.accounting import lattice as lattice_module
+from riemdp.accounting.composition import compose, nothing_spent, total_from_dict
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.errors import BudgetExceeded, InputError, MechanismError
+from riemdp.io import ledger_file
 from riemdp.privacy import ledger as ledger_module
-from riemdp.privacy.composition import compose
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, PureDP
 from riemdp.privacy.ledger import Entry, Ledger
 
 STEP = 2.0**-10
@@ -162,7 +167,7 @@ def test_a_jumping_clock_is_harmless(path, monkeypatch):
         def now(cls, zone):
             return next(cls.times).astimezone(zone)
 
-    monkeypatch.setattr(ledger_module, "datetime", Clock)
+    monkeypatch.setattr(ledger_file, "datetime", Clock)
     ledger = Ledger(path, PureDP(0.3))
     ids = [ledger.reserve(PureDP(0.1)) for _ in range(2)]
     assert [entry.id for entry in ledger.history()] == ids
@@ -287,8 +292,8 @@ def test_a_reservation_costs_the_same_whatever_came_before(quick_folder, monkeyp
         kind_of_total = getattr(ledger_module, name)
         plus = kind_of_total.plus
         monkeypatch.setattr(kind_of_total, "plus", lambda self, entry, plus=plus: work.append(entry) or plus(self, entry))
-    digest = ledger_module._digest
-    monkeypatch.setattr(ledger_module, "_digest", lambda *args: work.append(args) or digest(*args))
+    digest = ledger_file.Row.digest_after
+    monkeypatch.setattr(ledger_file.Row, "digest_after", lambda *args: work.append(args) or digest(*args))
     ledger, costs = Ledger(quick_folder / "ledger.db", budget), []
     for number in range(60):
         work.clear()
@@ -320,6 +325,232 @@ def test_a_count_that_is_kept_takes_in_what_others_reserve(quick_folder):
         subprocess.run([sys.executable, "-c", command], check=True)
     ledger_module._COUNTS.clear()
     assert ledger.spent == compose([PureDP(0.1), PureDP(0.15)] * 3, like=ledger.budget)
+
+
+# Counts that entries state, for processes to come
+
+
+KINDS = {
+    "pure": (PureDP(1e6), lambda k: PureDP(0.01 + k / 1e6)),
+    "gaussian": (GDP(1e3), lambda k: [PureDP, GDP][k % 2](0.01 + k / 1e6)),
+    "concentrated": (ZCDP(1e3), lambda k: [ZCDP, GDP][k % 2](0.01 + k / 1e6)),
+    "renyi": (RDP(4.0, 1e3), lambda k: RDP(4.0 + k, 0.01 + k / 1e6)),
+    "lattice": (ApproxDP(50.0, 1e-6), lambda k: PureDP(0.01 + k / 1e6)),
+    "mixture": (ApproxDP(50.0, 1e-6), MANY[-1][1]),
+}
+
+
+def long_ledger(path, kind, size):
+    """A ledger with so many entries, written in one transaction; each says what `reserve` would make it say."""
+    budget, entry = KINDS[kind]
+    ledger = Ledger(path, budget)
+    with ledger._transaction("BEGIN IMMEDIATE") as db:
+        count = ledger._count(db)
+        for number in range(size):
+            ledger_file.append(db, count.text_of_next(entry(number).with_assumptions(f"a{number % 3}")), "", "reserved")
+            count = count.plus(next(ledger_file.newest_first(db)))
+    return ledger
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Entries that are counted and rows whose digests are checked."""
+    done = {"counted": 0, "checked": 0}
+
+    def watch(owner, method, name):
+        original = getattr(owner, method)
+
+        def watched(*args):
+            done[name] += 1
+            return original(*args)
+
+        monkeypatch.setattr(owner, method, watched)
+
+    watch(ledger_module.Sum, "plus", "counted")
+    watch(ledger_module.Mixture, "plus", "counted")
+    watch(ledger_file.Row, "digest_after", "checked")
+    return done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_reservation_of_a_process_counts_few_entries(quick_folder, work, kind):
+    """However many there are: not more than between two entries that state a count."""
+    size = 10_000 if kind == "pure" else 1000
+    path = long_ledger(quick_folder / "ledger.db", kind, size).path
+    ledger_module._COUNTS.clear()
+    work.update(counted=0, checked=0)
+    Ledger(path).reserve(KINDS[kind][1](size))
+    assert 0 < work["counted"] <= ledger_module.EVERY + 2
+    assert work["checked"] <= ledger_module.EVERY + 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_count_that_goes_on_is_the_same_to_the_last_bit(quick_folder, monkeypatch, kind):
+    """As one that was never interrupted, and as one of a ledger in which no entry states a count."""
+    path, size = quick_folder / "ledger.db", 2 * ledger_module.EVERY + 50
+    ledger = long_ledger(path, kind, size)
+    spent = ledger.spent
+    through = ledger_module._COUNTS[ledger.path]
+    ledger_module._COUNTS.clear()
+    left = Ledger(path).remaining
+    resumed = ledger_module._COUNTS[ledger.path]
+    assert resumed.stated_at == 2 * ledger_module.EVERY
+    monkeypatch.setattr(ledger_module, "EVERY", 10**9)
+    plain = long_ledger(quick_folder / "plain.db", kind, size)
+    assert (spent, left) == (plain.spent, plain.remaining)
+    anew = ledger_module._COUNTS[plain.path]
+    assert (anew.stated_at, anew.last) == (0, size)
+    assert resumed.to_dict() == through.to_dict() == anew.to_dict()
+    assert ledger.recount() == plain.recount() == spent
+    assert spent.assumptions == ("a0", "a1", "a2")
+
+
+def test_entries_state_counts_every_so_often_and_say_nothing_else(quick_folder):
+    ledger = long_ledger(quick_folder / "ledger.db", "pure", 3 * ledger_module.EVERY)
+    with closing(sqlite3.connect(ledger.path)) as db:
+        texts = [json.loads(text) for (text,) in db.execute("SELECT guarantee FROM entry ORDER BY id")]
+    stating = [number for number, text in enumerate(texts) if "counted" in text]
+    assert stating == [ledger_module.EVERY * k for k in (1, 2, 3)]
+    assert [entry.guarantee for entry in ledger.history()] == [KINDS["pure"][1](k) for k in range(len(texts) - 1)]
+    counted = texts[stating[0]]["counted"]
+    before = sum(Fraction(repr(entry.guarantee.epsilon)) for entry in ledger.history()[: stating[0] - 1])
+    assert counted == {"budget": PureDP(1e6).to_dict(), "spent": {"value": str(before)}, "assumptions": ["a0", "a1", "a2"]}
+
+
+def without_triggers(path, *statements, digests_from=None):
+    """Edit rows as only someone could who may write the file; mend the digests from some row on, if asked."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        saved = db.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name in ("no_delete", "only_append", "only_release"):
+            db.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            db.execute(statement)
+        rows = [] if digests_from is None else db.execute("SELECT * FROM entry WHERE id >= ? ORDER BY id", (digests_from,))
+        digest = ledger_file.digest_at(db, (digests_from or 0) - 1) or ""
+        for cells in [*rows]:
+            digest = ledger_file.Row(*cells).digest_after(digest)
+            db.execute("UPDATE entry SET digest = ? WHERE id = ?", (digest, cells[0]))
+        for (sql,) in saved:
+            db.execute(sql)
+    ledger_module._COUNTS.clear()
+
+
+STATED = 2 * 128
+LIES = {
+    "a smaller total": """replace(guarantee, '"value": "', '"value": "0*')""",
+    "another total": """json_set(guarantee, '$.counted.spent.value', '1/10')""",
+    "another budget": """json_set(guarantee, '$.counted.budget.epsilon', 2e6)""",
+    "a huge number": """json_set(guarantee, '$.counted.spent.value', '1e999999999')""",
+    "no number": """json_set(guarantee, '$.counted.spent', 3)""",
+    "no assumptions": """json_set(guarantee, '$.counted.assumptions', NULL)""",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_count_that_was_tampered_with_is_refused(quick_folder, lie):
+    """Like every other change: the digest covers it."""
+    path = long_ledger(quick_folder / "ledger.db", "pure", STATED + 10).path
+    without_triggers(path, f"UPDATE entry SET guarantee = {LIES[lie]} WHERE id = {STATED}")
+    with pytest.raises(InputError, match="damaged") as error:
+        Ledger(path)
+    assert_one_sentence(error)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_forger_of_digests_is_told_by_a_recount_and_by_an_anchor(quick_folder, lie):
+    """Who may write the file can lie in it, as he could before by leaving entries out; no lie crashes the reader."""
+    path = long_ledger(quick_folder / "ledger.db", "pure", STATED + 10).path
+    anchored = Ledger(path, anchor=quick_folder / "anchor")
+    lie = json_lie(LIES[lie])
+    without_triggers(path, f"UPDATE entry SET guarantee = {lie} WHERE id = {STATED}", digests_from=STATED)
+    with pytest.raises(InputError, match="lacks entry"):
+        anchored.reserve(PureDP(0.1))
+    with pytest.raises(InputError, match=f"entry {STATED} of the ledger .*states a"):
+        Ledger(path).recount()
+
+
+def json_lie(expression):
+    """With the spaces that Python's json writes between the fields, as a careful forger would."""
+    return f"replace({expression}, '\"counted\":{{', '\"counted\": {{')"
+
+
+def test_an_old_row_behind_a_count_does_not_matter_for_the_total_and_shows_in_the_history(quick_folder):
+    path = long_ledger(quick_folder / "ledger.db", "pure", STATED + 10).path
+    truth = Ledger(path).spent
+    without_triggers(path, """UPDATE entry SET guarantee = json_set(guarantee, '$.epsilon', 1e-9) WHERE id = 7""")
+    ledger = Ledger(path)
+    assert ledger.spent == truth
+    for look in (ledger.history, ledger.recount, lambda: ledger.digest):
+        with pytest.raises(InputError, match="damaged"):
+            look()
+
+
+def test_a_budget_that_was_raised_does_not_fit_the_counts(quick_folder):
+    path = long_ledger(quick_folder / "ledger.db", "pure", STATED + 10).path
+    with closing(sqlite3.connect(path)) as db:
+        first = ledger_file.Row(*db.execute("SELECT * FROM entry WHERE id = 0").fetchone())
+    raised = first._replace(guarantee=text_of(PureDP(2e6)))
+    change = f"UPDATE entry SET guarantee = '{raised.guarantee}', digest = '{raised.digest_after('')}' WHERE id = 0"
+    without_triggers(path, change)
+    with pytest.raises(InputError, match="states a count that cannot be"):
+        Ledger(path)
+
+
+def test_masses_of_a_count_are_those_of_a_lattice(quick_folder):
+    """Compressed bombs, wrong sizes and negative numbers are no masses."""
+    ledger = long_ledger(quick_folder / "ledger.db", "lattice", 3)
+    with ledger._transaction("BEGIN") as db:
+        good = ledger._count(db).spent.to_dict()
+    assert total_from_dict(ledger.budget, good).to_dict() == good
+    size = 8 * lattice_module.SIZE
+    wrong = [np.full(lattice_module.SIZE, number).tobytes() for number in (-1.0, np.nan, np.inf)]
+    for raw in (b"", bytes(size - 8), bytes(size + 8), bytes(10**8), *wrong):
+        bad = json.loads(json.dumps(good))
+        bad["lattices"][0]["masses"] = base64.b64encode(zlib.compress(raw)).decode()
+        with pytest.raises(ValueError, match="masses"):
+            total_from_dict(ledger.budget, bad)
+    for name, value in {"count": -1, "order": 0.5, "failure": "1/0", "rho": "-1", "lattices": [], "square": "1e9"}.items():
+        with pytest.raises(ValueError, match=r"."):
+            total_from_dict(ledger.budget, good | {name: value})
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_old_file_states_a_count_from_its_next_entry_on(path, work, number):
+    size = ledger_module.EVERY + 20
+    old_ledger(path, PureDP(1e3), *[PureDP(0.1)] * size, number=number)
+    Ledger(path).reserve(PureDP(0.5))
+    ledger_module._COUNTS.clear()
+    work.update(counted=0)
+    ledger = Ledger(path)
+    assert work["counted"] == 1
+    tenth = Fraction(0.1) if number == 1 else Fraction(1, 10)
+    assert size * tenth <= Fraction(repr(ledger.spent.epsilon)) - Fraction(1, 2) < size * tenth * (1 + Fraction(2) ** -52)
+    assert ledger.recount() == ledger.spent
+
+
+def test_processes_that_state_counts_in_turn(quick_folder, monkeypatch):
+    """Each goes on from what another one stated, or from its own count."""
+    monkeypatch.setattr(ledger_module, "EVERY", 4)
+    path = quick_folder / "ledger.db"
+    ledger, entries = Ledger(path, ApproxDP(1.0, 1e-6)), []
+    for number in range(30):
+        if number % 3 == 0:
+            ledger_module._COUNTS.clear()
+        entries.append(PureDP(0.01 + number / 1e4) if number % 2 else GDP(0.02))
+        ledger.reserve(entries[-1])
+    total = nothing_spent(ledger.budget)
+    for entry in entries:
+        total = total.plus(entry)
+    assert ledger.spent.delta == ledger.recount().delta == total.strength
+
+
+def test_a_ledger_that_may_only_be_read_states_nothing_and_counts(quick_folder):
+    path = long_ledger(quick_folder / "ledger.db", "pure", STATED + 10).path
+    whole = path.read_bytes()
+    ledger_module._COUNTS.clear()
+    assert Ledger(path).spent is not None
+    assert Ledger(path).recount() == Ledger(path).spent
+    assert path.read_bytes() == whole
 
 
 # Rounding
@@ -630,7 +861,7 @@ CHANGES = {
     "a larger budget": lambda whole: whole.replace(b'"epsilon": 1.0', b'"epsilon": 9.0'),
     "a smaller entry": lambda whole: whole.replace(b'"epsilon": 0.1', b'"epsilon": 0.0', 1),
     "another description": lambda whole: whole.replace(b"release 1", b"release 7"),
-    "another format": lambda whole: whole.replace(b"format 2", b"format 3"),
+    "another format": lambda whole: whole.replace(b"ledger, format 3", b"ledger, format 4"),
 }
 
 
@@ -775,7 +1006,7 @@ def test_no_room_means_no_ledger(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ledger_module.os, "link", full)
+    monkeypatch.setattr(ledger_file.os, "link", full)
     with pytest.raises(InputError, match="No space left"):
         Ledger(tmp_path / "ledger.db", GDP(1.0))
     assert os.listdir(tmp_path) == []
@@ -801,14 +1032,16 @@ def test_a_ledger_that_must_exist_is_not_made(path):
 # Formats
 
 
-def old_ledger(path, budget, *guarantees):
-    """As version 0.1.0 wrote it: format 1, numbers that are binary floats."""
+def old_ledger(path, budget, *guarantees, number=1):
+    """As version 0.1.0 wrote it: format 1, numbers that are binary floats; or as later versions did: format 2."""
+    form = {} if number == 1 else {"format": number}
     rows = [(budget, "", "budget"), *((guarantee, "a release", "released") for guarantee in guarantees)]
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         digest = ""
-        db.execute(FORMAT_1[0])
-        for number, (guarantee, description, status) in enumerate(rows):
-            row = (number, "2025-01-01T00:00:00+00:00", json.dumps(guarantee.to_dict()), description, status, "0.1.0")
+        db.execute(FORMAT_1[0].replace("format 1", f"format {number}"))
+        for place, (guarantee, description, status) in enumerate(rows):
+            text = json.dumps(form | guarantee.to_dict())
+            row = (place, "2025-01-01T00:00:00+00:00", text, description, status, "0.1.0")
             digest = hashlib.sha256(repr((digest, *row[:4], row[5])).encode()).hexdigest()
             db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest))
         for statement in FORMAT_1[1:]:
@@ -847,7 +1080,7 @@ def test_an_old_entry_of_a_rényi_order_is_counted_at_an_order_that_it_has(path)
     assert Ledger(path).spent == RDP(1.5, 0.125)
     low = math.nextafter(1.3, 2.0)  # the decimal of one of these is above its float
     for alpha in (1.3, low):
-        counted = ledger_module._covering(json.dumps(RDP(alpha, 0.1).to_dict()))
+        counted = ledger_module._parsed(json.dumps(RDP(alpha, 0.1).to_dict())).covering
         assert Fraction(repr(counted.alpha)) <= Fraction(alpha)
         assert Fraction(repr(counted.epsilon)) >= Fraction(0.1)
 
@@ -857,28 +1090,30 @@ def test_the_file_says_its_format_and_entries_theirs(path):
     with closing(sqlite3.connect(path)) as db:
         (schema,) = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchone()
         texts = [text for (text,) in db.execute("SELECT guarantee FROM entry")]
-    assert "riemdp ledger, format 2" in schema
-    assert [json.loads(text)["format"] for text in texts] == [2, 2]
+    assert "riemdp ledger, format 3" in schema
+    assert [json.loads(text)["format"] for text in texts] == [3, 3]
+
+
+def text_of(guarantee, **more):
+    """An entry as the file keeps it."""
+    return json.dumps({"format": ledger_file.FORMAT} | guarantee.to_dict() | more)
 
 
 def test_a_newer_file_or_entry_gets_a_sentence(path):
     whole = whole_ledger(path)
-    path.write_bytes(whole.replace(b"format 2", b"format 3"))
+    path.write_bytes(whole.replace(b"ledger, format 3", b"ledger, format 4"))
     with pytest.raises(InputError, match="written by a newer riemdp; upgrade") as error:
         Ledger(path)
     assert_one_sentence(error)
     path.write_bytes(whole)
     ledger = Ledger(path)
     with ledger._transaction("BEGIN IMMEDIATE") as db:
-        ledger_module._append(db, GDP(0.1), "", "reserved")
+        ledger_file.append(db, text_of(GDP(0.1)), "", "reserved")
     with pytest.raises(MechanismError):  # of the right format, but of a kind that this budget cannot count
         ledger.spent  # noqa: B018
     path.write_bytes(whole)
     with ledger._transaction("BEGIN IMMEDIATE") as db:
-        newer = ledger_module.json.dumps
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ledger_module.json, "dumps", lambda data: newer(data | {"format": 3, "unit": "person"}))
-            ledger_module._append(db, PureDP(0.1), "", "reserved")
+        ledger_file.append(db, text_of(PureDP(0.1), format=4, unit="person"), "", "reserved")
     with pytest.raises(InputError, match="newer riemdp") as error:
         Ledger(path)
     assert_one_sentence(error)

@@ -29,7 +29,7 @@ OTHER_BITS = {
     "privacy/ledger.py: ": "the name of a draft beside a new ledger",
 }
 OTHER_DRAWS = {
-    "audit.py: _Source.blocks": "an audit draws simulated releases of data that it has made up",
+    "audit.py: _Simulator.blocks": "an audit draws simulated releases of data that it has made up",
     "plots/": "panels of a figure draw themselves",
     "cli/releasing.py: _finish": "files with pictures of what was released",
 }

@@ -15,10 +15,10 @@ import pytest
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp import randomness
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.io import files
 from riemdp.mechanisms import wrapped
 from riemdp.privacy import release
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.statistics.adaptation import FOOTPOINT
 
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)

@@ -1,4 +1,4 @@
-"""`riemdp ledger`."""
+"""`riemdp ledger`: what a file that keeps a budget holds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from riemdp.cli.output import facts, show, table
 from riemdp.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from riemdp.privacy.guarantee import Guarantee
+    from riemdp.accounting.guarantee import Guarantee
     from riemdp.privacy.ledger import Entry, Ledger
+
+NAMES = ["id", "time (UTC)", "status", "guarantee", "what"]
+MANY = 500  # entries beyond which lines are not fitted to the terminal, which would take seconds
 
 ledger = typer.Typer(help="Look at a file that keeps a privacy budget.", no_args_is_help=False)
 
@@ -31,6 +34,7 @@ def show_ledger(
     file: Annotated[Path, typer.Argument(help="The ledger.")],
     anchor: AnchorOption = None,
     wait: WaitOption = 30.0,
+    recount: Annotated[bool, typer.Option(help="Count every entry anew and compare what entries state.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the budget, what is spent and left of it, and every reservation.
@@ -38,6 +42,7 @@ def show_ledger(
     \b
     riemdp ledger show ledger.db
     riemdp ledger show ledger.db --anchor /elsewhere/ledger.anchor
+    riemdp ledger show ledger.db --recount
 
     The digest stands for the whole file: noted elsewhere, it shows whether an older copy was put back.
     """
@@ -46,13 +51,18 @@ def show_ledger(
     if not os.path.lexists(file):
         raise InputError(f"the ledger {file} does not exist: pass a file that --ledger made.")
     book = Ledger(file, timeout=wait, anchor=anchor)
+    if recount:
+        book.recount()
     history = book.history()
     if as_json:
         typer.echo(json.dumps(_as_data(book, history)))
         return
-    names = ["id", "time (UTC)", "status", "guarantee", "what"]
-    entries = [table(names, map(_cells, history), numbers=["id"])] if history else []
-    show(facts({"ledger": printable(file), **balance(book), "digest": book.digest}), *entries)
+    balanced = facts({"ledger": printable(file), **balance(book), "digest": book.digest})
+    if len(history) > MANY:
+        show(balanced)
+        typer.echo("\n".join(_plain_lines([NAMES, *map(_cells, history)])))
+    else:
+        show(balanced, *([table(NAMES, map(_cells, history), numbers=["id"])] if history else []))
 
 
 def balance(book: Ledger) -> dict[str, str]:
@@ -69,13 +79,20 @@ def short(guarantee: Guarantee, rounding: str = ROUND_HALF_EVEN) -> str:
     return f"({', '.join(f'{name} = {value:g}' for name, value in values.items())})-{guarantee.notion}"
 
 
+def _plain_lines(rows: list[list[str]]) -> list[str]:
+    """Rows of cells below each other, numbers first, in columns as wide as they need."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])] for row in rows)
+    return ["   ".join(cells).rstrip() for cells in padded]
+
+
 def _cells(entry: Entry) -> list[str]:
     when = entry.time_utc.removesuffix("+00:00").replace("T", " ")
     return [str(entry.id), printable(when), entry.status, short(entry.guarantee), printable(entry.description)]
 
 
 def _as_data(book: Ledger, history: list[Entry]) -> dict[str, Any]:
-    from riemdp.privacy.ledger import FORMAT
+    from riemdp.io.ledger_file import FORMAT
 
     totals = {"budget": book.budget, "spent": book.spent, "remaining": book.remaining}
     return {

@@ -15,10 +15,10 @@ from riemdp.errors import InputError, RiemdpError
 from riemdp.manifolds.catalogue import center_names, space_class, space_names
 
 if TYPE_CHECKING:
+    from riemdp.accounting.guarantee import Guarantee
     from riemdp.io.data import Stored
     from riemdp.manifolds.base import Array, Space
     from riemdp.privacy.bounded import Ball
-    from riemdp.privacy.guarantee import Guarantee
 
 MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
 
@@ -126,7 +126,7 @@ def about_lines(data: str, header: bool | None) -> str:
 
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
     """The guarantee that the given ones of epsilon, delta, mu, rho and alpha determine."""
-    from riemdp.privacy.guarantee import Guarantee
+    from riemdp.accounting.guarantee import Guarantee
 
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     for kind in Guarantee.__subclasses__():

@@ -26,8 +26,8 @@ from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
 
 if TYPE_CHECKING:
+    from riemdp.accounting.guarantee import Guarantee
     from riemdp.privacy.bounded import Bounded
-    from riemdp.privacy.guarantee import Guarantee
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
     from riemdp.statistics.prepared import Prepared
@@ -195,7 +195,7 @@ def _open_ledger(
 
 def _require_room(guarantee: Guarantee, budget: Guarantee) -> None:
     """Refuse, before a ledger is made, what its first reservation would refuse."""
-    from riemdp.privacy.composition import nothing_spent
+    from riemdp.accounting.composition import nothing_spent
     from riemdp.privacy.ledger import has_room
 
     if not has_room(nothing_spent(budget), guarantee):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.cli.bookkeeping import short
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 
 

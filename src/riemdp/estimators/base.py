@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import private_mean

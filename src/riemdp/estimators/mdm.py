@@ -10,13 +10,13 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means

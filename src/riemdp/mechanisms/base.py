@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.calibration import gaussian_scale, laplace_scale
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Drawn
 
 Array = NDArray[Any]

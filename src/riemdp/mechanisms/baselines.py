@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import eigh, rebuild
 from riemdp.manifolds import Space, Sphere
@@ -21,7 +22,6 @@ from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_
 from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
 from riemdp.privacy.release import Drawn
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.distributions.kng import KNG, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
@@ -21,7 +22,6 @@ from riemdp.manifolds import Space
 from riemdp.mechanisms.base import pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import grid_step
 from riemdp.privacy.release import Drawn
 from riemdp.randomness import Randomness, SystemRandomness

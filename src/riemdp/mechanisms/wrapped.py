@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.manifolds import Product, Space
 from riemdp.manifolds.scalars import norm
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
 from riemdp.privacy.release import Drawn
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array
 from riemdp.plots.style import BLACK, BLUE, VERMILION, legend, light
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.manifolds.base import Array
@@ -16,7 +17,6 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name

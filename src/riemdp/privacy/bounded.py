@@ -124,7 +124,7 @@ class Bounded:
 
     @property
     def space(self) -> Space:
-        """Where the records live."""
+        """The space of the records and of their ball."""
         return self.ball.space
 
     @property
@@ -141,14 +141,17 @@ class Bounded:
 
     @property
     def _coordinates(self) -> Rows:
+        """The coordinates of all records, from memory if they are few enough to be kept."""
         return self._rows if self.n > SAMPLE else Rows(Held(self._survey[1]))
 
     @cached_property
     def _around_origin(self) -> Rows:
+        """The records as points, moved by the isometry that takes the centre to the origin."""
         return self._coordinates.turned(self.ball.at_origin).kept(math.prod(self.space.point_shape))
 
     @cached_property
     def _sample(self) -> Array:
+        """The records of the sample as such points, in memory."""
         return self.ball.at_origin(np.concatenate(self._survey[1]))
 
     def coordinate_sum(self) -> list[int]:
@@ -195,6 +198,7 @@ class Bounded:
         return [self._factor(*part, rows) for part in zip(self.space.factors, ends, strict=True)]
 
     def _factor(self, factor: Space, end: int, rows: Rows) -> Bounded:
+        """The records of one factor, whose coordinates end at that column."""
         part = Bounded.__new__(Bounded)
         part.ball, part.n = Ball(factor, factor.origin, self.ball.radius), self.n
         part._rows = rows.columns(end - factor.dim, end)
@@ -287,5 +291,7 @@ def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
 
 
 def _outside(coords: Array, radii: Sequence[float]) -> list[int]:
-    found: list[int] = (len(coords) - np.searchsorted(np.sort(lengths(coords)), radii, side="right")).tolist()
-    return found
+    """How many records of a block are farther from the centre than each of the radii."""
+    within = np.searchsorted(np.sort(lengths(coords)), radii, side="right")
+    outside: list[int] = (len(coords) - within).tolist()
+    return outside

@@ -11,9 +11,9 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+from riemdp.accounting.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 from riemdp.arithmetic import decimal, largest_float, least_decimal, least_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.guarantee import GDP, ApproxDP, G, Guarantee, PureDP, checked
 
 
 def gaussian_scale(guarantee: Guarantee, sensitivity: float, method: str = "analytic") -> float:
@@ -49,6 +49,7 @@ def laplace_guarantee(scale: float, sensitivity: float, like: G) -> G:
 
 
 def _refuse_pure(guarantee: Guarantee) -> None:
+    """Losses of Gaussian noise have no bound, so it gives no pure guarantee at any scale."""
     if isinstance(guarantee, PureDP):
         raise MechanismError(f"Gaussian noise never gives {guarantee!r}: use wrapped-laplace or ask for GDP.")
 
@@ -76,6 +77,7 @@ def _strength(sensitivity: float, scale: float) -> float:
 
 
 def _within_floats(top: float, bottom: float, ratio: float) -> float:
+    """The ratio of the two, unless it is beyond all floats."""
     if ratio == math.inf:
         raise InputError(f"sensitivity = {top!r} over {bottom!r} exceeds every float: rescale the data.")
     return ratio

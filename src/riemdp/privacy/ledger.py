@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import sqlite3
-import threading
-import time
 from bisect import bisect
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_from_dict
+from riemdp.accounting.guarantee import RDP, Guarantee, stated
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
-from riemdp.privacy.composition import Mixture, Sum, nothing_spent
-from riemdp.privacy.guarantee import RDP, Guarantee, stated
-from riemdp.version import __version__
+from riemdp.io.ledger_file import FORMAT, NEWER, RESTORE, LedgerFile, Row, append, digest_at, last_entry, newest_first
 
-FORMAT = 2  # since 2 the numbers of an entry are decimals; before, they were the binary floats nearest to them
-_NEWER = "was written by a newer riemdp; upgrade to read it"
-_RESTORE = "restore the newest copy and count whatever that lacks as spent"
-_ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"
-
-
-def _schema(number: int) -> list[str]:
-    """Of a ledger of that format. Entry 0 is the budget; the digest of an entry covers it and all before it."""
-    return [
-        f"CREATE TABLE entry (/* riemdp ledger, format {number} */ id INTEGER PRIMARY KEY, time_utc TEXT NOT NULL,"
-        " guarantee TEXT NOT NULL, description TEXT NOT NULL, status TEXT NOT NULL, version TEXT NOT NULL,"
-        " digest TEXT NOT NULL, CHECK (status IN ('budget', 'reserved', 'released')))",
-        f"CREATE TRIGGER no_delete BEFORE DELETE ON entry {_ABORT}",
-        # INSERT OR REPLACE deletes without waking that trigger: hence a new entry must take the next free id.
-        "CREATE TRIGGER only_append BEFORE INSERT ON entry WHEN (NEW.id, NEW.status) IS NOT"
-        f" (SELECT count(*), iif(count(*), 'reserved', 'budget') FROM entry) {_ABORT}",
-        "CREATE TRIGGER only_release BEFORE UPDATE ON entry WHEN (OLD.status, NEW.status, NEW.id, NEW.time_utc,"
-        " NEW.guarantee, NEW.description, NEW.version, NEW.digest) IS NOT ('reserved', 'released', OLD.id,"
-        f" OLD.time_utc, OLD.guarantee, OLD.description, OLD.version, OLD.digest) {_ABORT}",
-    ]
-
-
-_SCHEMA = _schema(FORMAT)
-# Rollback journal, not WAL: WAL needs shared memory, which network disks lack, and keeps commits in a second
-# file that a copy may leave behind. EXTRA also syncs the folder once the journal is gone, lest a power cut
-# bring it back and undo a reservation whose release is already out. fullfsync is what syncs on macOS.
-_DURABLE = ["PRAGMA synchronous = EXTRA", "PRAGMA fullfsync = ON"]
-# Connections live under this lock and fork() waits for it, for a child would inherit their state for ever. No
-# other code may open the file: POSIX drops all of a process's locks on a file when it closes any descriptor.
-_LOCK = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+EVERY = 128  # entries after which one says again what all before it come to, so that a new process need not count them
 
 
 @dataclass(frozen=True)
@@ -74,6 +37,24 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class _Text:
+    """What the text of an entry says."""
+
+    form: int
+    guarantee: Guarantee
+    counted: Any = None  # a `_Count.to_dict` of all entries before this one, if it states one
+
+    @property
+    def covering(self) -> Guarantee:
+        """What it counts as: before format 2 its numbers were binary floats, of which decimals fall short or not."""
+        if self.form >= 2:
+            return self.guarantee
+        rounded = {name: largest_decimal if name == "alpha" else least_decimal for name in self.guarantee.parameters}
+        covering: dict[str, Any] = {k: rounded[k](Fraction(v)) for k, v in self.guarantee.parameters.items()}
+        return replace(self.guarantee, **covering)
+
+
+@dataclass(frozen=True)
 class _Count:
     """What is spent up to and with the entry of this number; its digest stands for all entries before it."""
 
@@ -81,15 +62,44 @@ class _Count:
     digest: str
     spent: Sum | Mixture
     assumptions: frozenset[str] = frozenset()
+    stated_at: int = 0  # the last entry that states a count
 
-    def plus(self, row: _Row) -> _Count:
+    def plus(self, row: Row) -> _Count:
         """With the next row of a file that was checked."""
-        guarantee = _covering(row[2])
-        assumptions = self.assumptions.union(guarantee.assumptions)
-        return _Count(row[0], row[-1], self.spent.plus(guarantee), assumptions)
+        text = _parsed(row.guarantee)
+        assumptions = self.assumptions.union(text.guarantee.assumptions)
+        stated_at = self.stated_at if text.counted is None else row.id
+        return _Count(row.id, row.digest, self.spent.plus(text.covering), assumptions, stated_at)
+
+    def text_of_next(self, guarantee: Guarantee) -> str:
+        """The next entry as the file keeps it; it states this count if none did for long."""
+        is_due = self.last + 1 - self.stated_at >= EVERY
+        return json.dumps({"format": FORMAT} | guarantee.to_dict() | ({"counted": self.to_dict()} if is_due else {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, without number and digest, which are those of the entry before."""
+        budget, spent = self.spent.like.to_dict(), self.spent.to_dict()
+        return {"budget": budget, "spent": spent, "assumptions": sorted(self.assumptions)}
+
+    @classmethod
+    def stated_by(cls, row: Row, before: str, budget: Guarantee) -> _Count:
+        """The count that an entry states of those before it, the last of which has that digest."""
+        data = _parsed(row.guarantee).counted
+        try:
+            if Guarantee.from_dict(data["budget"]) != budget:
+                raise ValueError("another budget")
+            spent, assumptions = total_from_dict(budget, data["spent"]), frozenset(map(str, data["assumptions"]))
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):
+            wrong = f"entry {row.id} of the ledger states a count that cannot be"
+            raise InputError(f"{wrong}; {RESTORE}.") from None
+        return cls(row.id - 1, before, spent, assumptions)
+
+    def agrees_with(self, other: _Count) -> bool:
+        """Whether another count of the same entries may have come to it."""
+        same = (self.last, self.digest, self.assumptions) == (other.last, other.digest, other.assumptions)
+        return same and self.spent.agrees_with(other.spent)
 
 
-_Row: TypeAlias = tuple[int, str, str, str, str, str, str]
 _COUNTS: dict[Path, _Count] = {}  # of the ledgers used last, so that a reservation reads only what is new
 _MOST_COUNTS = 8
 
@@ -160,13 +170,16 @@ class Ledger:
         self.__dict__.update(anchor=None if anchor is None else Anchor.at(anchor, self.path))
         _require(not must_exist or os.path.lexists(self.path), f"the ledger {self.path} does not exist; give its name.")
         if budget is not None and not os.path.lexists(self.path):
-            self.__dict__.update(created=self._create(budget))
+            first = json.dumps({"format": FORMAT} | budget.to_dict())
+            self.__dict__.update(created=self._file.create(first))
         remedy = "pass its right name, or a budget for a new one"
         _require(os.path.lexists(self.path), f"the ledger {self.path} does not exist: {remedy}.")
         with self._transaction("BEGIN") as db:
-            self.__dict__.update(budget=self._verified(db)[0].guarantee)
+            self.__dict__.update(budget=self._stored_budget(db))
+            _COUNTS.pop(self.path, None)  # the file is looked at anew
+            self._count(db)
             if self.anchor and not self.anchor.last():
-                self.anchor.add(*_last(db))
+                self.anchor.add(*last_entry(db))
 
     def reserve(self, guarantee: Guarantee, description: str = "") -> int:
         """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
@@ -176,14 +189,20 @@ class Ledger:
             count = self._count(db)
             fits = has_room(count.spent, guarantee)
             if fits:
-                number, digest = _append(db, guarantee, str(description), "reserved")
+                number, digest = append(db, count.text_of_next(guarantee), str(description), "reserved")
         if not fits:
-            asked, gone = (g and replace(g, assumptions=()) for g in (guarantee, self._stated(count)))
-            spent = f"{gone!r} of the budget {self.budget!r} is spent"
-            raise BudgetExceeded(f"guarantee {asked!r} does not fit: {spent}; see ledger.remaining.")
+            raise BudgetExceeded(self._refusal(guarantee, count))
         if self.anchor:
             self.anchor.add(number, digest)
         return number
+
+    def _refusal(self, guarantee: Guarantee, count: _Count) -> str:
+        """What a reservation that does not fit is told, without the assumptions, which may be long."""
+        spent = self._stated(count)
+        gone = None if spent is None else replace(spent, assumptions=())
+        asked = replace(guarantee, assumptions=())
+        numbers = f"{gone!r} of the budget {self.budget!r} is spent"
+        return f"guarantee {asked!r} does not fit: {numbers}; see ledger.remaining."
 
     def confirm(self, entry_id: int) -> None:
         """Mark a reservation as released, once; it counts as spent with or without this."""
@@ -196,14 +215,14 @@ class Ledger:
     def history(self) -> list[Entry]:
         """All reservations, oldest first: ordered by `id`, since `time_utc` is only what the clock said."""
         with self._transaction("BEGIN") as db:
-            return self._verified(db)[1:]
+            return [_entry(row) for row in self._file.all_rows(db)[1:]]
 
     @property
     def digest(self) -> str:
         """Number and digest of the last entry, which stand for the whole file: a line of an anchor."""
         with self._transaction("BEGIN") as db:
-            self._verified(db)
-            return Anchor.line(*_last(db))
+            last = self._file.all_rows(db)[-1]
+        return Anchor.line(last.id, last.digest)
 
     @property
     def spent(self) -> Guarantee | None:
@@ -211,7 +230,43 @@ class Ledger:
         with self._transaction("BEGIN") as db:
             return self._stated(self._count(db))
 
+    def recount(self) -> Guarantee | None:
+        """What `spent` says, with every entry checked and counted anew.
+
+        Every so often an entry states what all before it come to, so that a new process need not count them. This
+        compares all such statements with the entries.
+
+        Returns
+        -------
+        Guarantee or None
+            All reservations composed into the budget's type; None before the first.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or a statement is not what the entries before it come to.
+
+        Examples
+        --------
+        >>> ledger = rd.Ledger("counted.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25))
+        1
+        >>> ledger.recount()
+        PureDP(epsilon=0.25)
+        """
+        with self._transaction("BEGIN") as db:
+            rows = self._file.all_rows(db)
+        count = _Count(0, rows[0].digest, nothing_spent(self.budget))
+        for row in rows[1:]:
+            if _states_count(row):
+                told = _Count.stated_by(row, count.digest, self.budget)
+                wrong = f"entry {row.id} of the ledger {self.path} states another total than the entries before it have"
+                _require(told.agrees_with(count), f"{wrong}; {RESTORE}.")
+            count = count.plus(row)
+        return self._stated(count)
+
     def _stated(self, count: _Count) -> Guarantee | None:
+        """A count as a guarantee of the budget's type; None if it is of no entries."""
         united = replace(self.budget, assumptions=tuple(count.assumptions))
         return stated(self, united, list(self.budget.parameters)[-1], count.spent.strength) if count.last else None
 
@@ -232,91 +287,57 @@ class Ledger:
         return self._share(count / len(parts)) if count else None
 
     def _share(self, part: float) -> Guarantee:
+        """The budget with all its numbers but alpha times this part."""
         scaled: dict[str, Any] = {k: max(part * v, 5e-324) for k, v in self.budget.parameters.items() if k != "alpha"}
         return replace(self.budget, **scaled)
 
-    def _create(self, budget: Guarantee) -> bool:
-        """Write a whole ledger beside the path, then link it there: in one step, never over another file."""
-        draft = self.path.with_name(f".{os.urandom(8).hex()}.riemdp")
-        try:
-            with _LOCK, closing(sqlite3.connect(draft)) as db:
-                db.executescript("; ".join([*_DURABLE, "BEGIN", *_SCHEMA]))
-                _append(db, budget, "", "budget")
-                db.execute("COMMIT")
-            os.link(draft, self.path)
-            return True
-        except FileExistsError:
-            return False  # another process was first: its ledger is opened instead and the budgets are compared
-        except (OSError, sqlite3.Error) as error:
-            raise InputError(f"the ledger {self.path} cannot be created ({one_line(error)}); move it.") from None
-        finally:
-            with suppress(OSError):
-                draft.unlink()
+    @property
+    def _file(self) -> LedgerFile:
+        """Made anew, so that copies and pickles of a ledger hold no connection."""
+        return LedgerFile(self.path, self.timeout)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """One transaction on a connection of its own, committed at the end, undone by any error or crash."""
-        try:
-            with _LOCK, closing(sqlite3.connect(f"{self.path.as_uri()}?mode=rw", 0, uri=True)) as db:
-                for statement in [*_DURABLE, begin, "SELECT 1 FROM sqlite_master"]:
-                    self._insist(db, statement)
-                self._check_place(db)
-                yield db
-                self._insist(db, "COMMIT")
-        except (sqlite3.Error, UnicodeError) as error:
-            raise InputError(f"the ledger {self.path} is unusable ({one_line(error)}); {_remedy(error)}.") from None
+        """A transaction on the file, which must not be older than its anchor."""
+        with self._file.transaction(begin) as db:
+            if self.anchor and (last := self.anchor.last()):
+                lacks = f"the ledger {self.path} lacks entry {last[0]} of its anchor {self.anchor.path}"
+                other = f"{lacks}: an older or another file is in its place; {RESTORE}."
+                _require(digest_at(db, last[0]) == last[1], other)
+            yield db
 
-    def _insist(self, db: sqlite3.Connection, statement: str) -> sqlite3.Cursor:
-        """Execute as soon as the file is free (SQLite's own wait, in naps of 100 ms, starves among peers)."""
-        deadline = time.monotonic() + self.timeout
-        while True:
-            try:
-                return db.execute(statement)
-            except sqlite3.OperationalError as error:
-                if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-                    raise
-                locked = f"locked by another process for more than {self.timeout:g} s; wait or raise timeout"
-                _require(time.monotonic() < deadline, f"the ledger {self.path} is {locked}.")
-            time.sleep(0.001)
-
-    def _check_place(self, db: sqlite3.Connection) -> None:
-        """The file is a ledger whose format is known, and not older than its anchor."""
-        schema = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
-        found = re.search(r"riemdp ledger, format (\d+)", schema[0] or "") if schema else None
-        _require(not found or int(found[1]) <= FORMAT, f"the ledger {self.path} {_NEWER}.")
-        strange = f"the ledger {self.path} is not one that riemdp wrote; give its name, or {_RESTORE}."
-        _require(schema in (_SCHEMA, _schema(1)), strange)
-        if self.anchor and (last := self.anchor.last()):
-            lacks = f"the ledger {self.path} lacks entry {last[0]} of its anchor {self.anchor.path}"
-            other = f"{lacks}: an older or another file is in its place; {_RESTORE}."
-            _require(_digest_at(db, last[0]) == last[1], other)
-
-    def _verified(self, db: sqlite3.Connection) -> list[Entry]:
-        """The budget and all reservations of a file that is unaltered and of this budget."""
-        name, asked = f"the ledger {self.path}", self.budget
-        rows = db.execute("SELECT * FROM entry ORDER BY id").fetchall()
-        intact = [*accumulate(rows, _digest, initial="")] == ["", *(row[-1] for row in rows)] != [""]
-        intact = intact and all(isinstance(cell, str) for row in rows for cell in row[1:])
-        intact = intact and db.execute("PRAGMA quick_check").fetchone() == ("ok",)
-        _require(intact, f"{name} is damaged; {_RESTORE}.")
-        entries = [Entry(i, t, _parsed(g)[1], d, s, v) for i, t, g, d, s, v, _ in rows]
-        kind = "budget" if type(stored := entries[0].guarantee) is type(asked) else "budget type"
-        _require(asked in (None, stored), f"{name} has another {kind}, {stored!r} not {asked!r}; omit it.")
-        return entries
+    def _stored_budget(self, db: sqlite3.Connection) -> Guarantee:
+        """The budget in the file, which must be the one that was asked for, if any was."""
+        first = next(self._file.rows_after(db, -1, ""), None)
+        if first is None or first.id != 0:
+            raise self._file.damaged()
+        kept, asked = _parsed(first.guarantee).guarantee, self.budget
+        kind = "budget" if type(kept) is type(asked) else "budget type"
+        _require(asked in (None, kept), f"the ledger {self.path} has another {kind}, {kept!r} not {asked!r}; omit it.")
+        return kept
 
     def _count(self, db: sqlite3.Connection) -> _Count:
         """What all entries come to: those that were counted before are known by their last digest."""
         count = _COUNTS.pop(self.path, None)
-        if count is None or _digest_at(db, count.last) != count.digest:
-            self._verified(db)
-            count = _Count(0, str(_digest_at(db, 0)), nothing_spent(self.budget))
-        for row in db.execute("SELECT * FROM entry WHERE id > ? ORDER BY id", (count.last,)):
-            _require(_digest(count.digest, row) == row[-1], f"the ledger {self.path} is damaged; {_RESTORE}.")
+        if count is None or count.spent.like != self.budget or digest_at(db, count.last) != count.digest:
+            count = self._count_in_file(db)
+        for row in self._file.rows_after(db, count.last, count.digest):
             count = count.plus(row)
         while len(_COUNTS) >= _MOST_COUNTS:
             del _COUNTS[next(iter(_COUNTS))]
         _COUNTS[self.path] = count
         return count
+
+    def _count_in_file(self, db: sqlite3.Connection) -> _Count:
+        """The latest count that an entry states; if none does, that of no entries, once the whole file is checked."""
+        row = next(filter(_states_count, newest_first(db)), None)
+        if row is None:
+            first = self._file.all_rows(db)[0]
+            return _Count(0, first.digest, nothing_spent(self._stored_budget(db)))
+        before = str(digest_at(db, row.id - 1))
+        if row.digest_after(before) != row.digest:
+            raise self._file.damaged()
+        return _Count.stated_by(row, before, self._stored_budget(db))
 
 
 def has_room(spent: Sum | Mixture, guarantee: Guarantee) -> bool:
@@ -343,57 +364,24 @@ def _require(truth: bool, message: str) -> None:
         raise InputError(message)
 
 
-def _remedy(error: Exception) -> str:
-    """What to do about an error of SQLite; never to take another ledger, which would forget what was spent."""
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN", "SQLITE_AUTH")):
-        return "make it and its folder writable, for another ledger would forget what was spent"
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return "make room or mend the disk, for another ledger would forget what was spent"
-    return f"if it was a ledger, {_RESTORE}"
+def _entry(row: Row) -> Entry:
+    """A row of the file as users see it."""
+    guarantee = _parsed(row.guarantee).guarantee
+    return Entry(row.id, row.time_utc, guarantee, row.description, row.status, row.version)
+
+
+def _states_count(row: Row) -> bool:
+    """Whether the entry states a count; in what an assumption says, JSON would escape the quotes."""
+    return isinstance(row.guarantee, str) and '"counted": {' in row.guarantee
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> tuple[int, Guarantee]:
-    """The format and the guarantee of an entry."""
+def _parsed(text: str) -> _Text:
+    """What an entry says, in this format or an older one."""
     try:
         data = json.loads(text)
-        form = data.pop("format", 1)
-        _require(form in (1, FORMAT), f"an entry of the ledger {_NEWER}.")
-        return form, Guarantee.from_dict(data)
+        form, counted = data.pop("format", 1), data.pop("counted", None)
+        _require(form in range(1, FORMAT + 1), f"an entry of the ledger {NEWER}.")
+        return _Text(form, Guarantee.from_dict(data), counted)
     except (TypeError, AttributeError, json.JSONDecodeError, RecursionError):
-        raise InputError(f"the ledger has an entry that is no guarantee; {_RESTORE}.") from None
-
-
-def _covering(text: str) -> Guarantee:
-    """What an entry counts as: before format 2 its numbers were binary floats, of which decimals fall short or not."""
-    form, guarantee = _parsed(text)
-    if form == FORMAT:
-        return guarantee
-    rounded = {name: largest_decimal if name == "alpha" else least_decimal for name in guarantee.parameters}
-    covering: dict[str, Any] = {k: rounded[k](Fraction(v)) for k, v in guarantee.parameters.items()}
-    return replace(guarantee, **covering)
-
-
-def _append(db: sqlite3.Connection, guarantee: Guarantee, description: str, status: str) -> tuple[int, str]:
-    last, digest = _last(db)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    text = json.dumps({"format": FORMAT} | guarantee.to_dict())
-    row = (last + 1, now, text, description, status, __version__)
-    digest = _digest(digest, row)
-    db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, digest))
-    return row[0], digest
-
-
-def _last(db: sqlite3.Connection) -> tuple[int, str]:
-    """Number and digest of the last entry."""
-    return db.execute("SELECT id, digest FROM entry ORDER BY id DESC").fetchone() or (-1, "")
-
-
-def _digest_at(db: sqlite3.Connection, number: int) -> str | None:
-    row = db.execute("SELECT digest FROM entry WHERE id = ?", (number,)).fetchone()
-    return None if row is None else row[0]
-
-
-def _digest(previous: str, row: tuple[object, ...]) -> str:
-    return hashlib.sha256(repr((previous, *row[:4], row[5])).encode()).hexdigest()
+        raise InputError(f"the ledger has an entry that is no guarantee; {RESTORE}.") from None

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from riemdp.accounting.composition import Sum
+from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.composition import Sum
-from riemdp.privacy.guarantee import GDP, ApproxDP, Guarantee, PureDP
 
 MOST_ROUNDS = 8
 USUAL_SHARES = {1: 0.1, 2: 0.06, 3: 0.03}  # of each centre and each radius

@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError, MechanismError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball, Bounded, _to_ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
 from riemdp.statistics.adaptation import Adaptation, Shares, adaptation, divisible
 from riemdp.statistics.base import ReleaseLaw

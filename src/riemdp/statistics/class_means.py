@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.arithmetic import round_up
 from riemdp.errors import MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
@@ -22,7 +23,6 @@ from riemdp.mechanisms import Mechanism, by_name
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, recorded, reserved
 from riemdp.statistics.base import Statistic, vectors_up_to

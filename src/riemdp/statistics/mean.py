@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import written
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, Reservation, recorded, reserved
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for

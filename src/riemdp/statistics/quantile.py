@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from riemdp.accounting.guarantee import GDP, Guarantee, PureDP
 from riemdp.arithmetic import decimal, least_float, round_up
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.guarantee import GDP, Guarantee, PureDP
 from riemdp.randomness import LazyUniform, decide
 
 if TYPE_CHECKING:

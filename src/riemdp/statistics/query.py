@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.caching import cached_property
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import Kind
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation, adaptation
 from riemdp.statistics.base import ReleaseLaw, Statistic

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
@@ -32,7 +33,6 @@ from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
-from riemdp.privacy.guarantee import Guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
 from riemdp.statistics.prepared import prepare, require_ledger

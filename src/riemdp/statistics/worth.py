@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from riemdp.accounting.guarantee import ApproxDP, Guarantee, PureDP
 from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
-from riemdp.privacy.guarantee import ApproxDP, Guarantee, PureDP
 
 USELESS, DOUBTFUL = 1.0, 0.5  # predicted errors, in radii of the ball
 WEAKEST = PureDP(20.0)

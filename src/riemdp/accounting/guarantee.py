@@ -14,7 +14,8 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from riemdp.arithmetic import decimal, largest_float, least_decimal, nearest_float, round_up_decimal
+from riemdp.accounting.curves import gaussian_curve, renyi_delta, response_curve, response_divergence
+from riemdp.arithmetic import decimal, largest_float, least_decimal, round_up_decimal
 from riemdp.errors import InputError, MechanismError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Guarantee:
             case PureDP(e), ZCDP():
                 return _least(lambda e: e * (e / 2).tanh(), e)
             case PureDP(e), RDP(alpha):
-                return min(e, _least(_response_divergence, e, alpha))
+                return min(e, _least(response_divergence, e, alpha))
             case PureDP(e), ApproxDP(at):
                 return 0.0 if e <= at else _least(response_curve, e, at)
             case GDP(mu), ZCDP() | RDP():
@@ -191,48 +192,6 @@ class ApproxDP(Guarantee):
     notion = "differential privacy"
     epsilon: float
     delta: float
-
-
-def gaussian_curve(mu: arb, epsilon: arb) -> arb:
-    """delta of mu-GDP at a real epsilon: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
-    root = (0 * mu + 2).sqrt()
-    most = ((epsilon / mu - mu / 2) / root).erfc()
-    less = ((epsilon / mu + mu / 2) / root).erfc() * epsilon.exp()
-    return (most - less if most - less < most else most) / 2  # the first term alone if the other overflows
-
-
-def response_curve(epsilon: arb, at: arb) -> arb:
-    """delta of randomised response at an epsilon below its own: (e^epsilon - e^at)/(1 + e^epsilon)."""
-    return -(at - epsilon).expm1() / (1 + (-epsilon).exp())
-
-
-def _response_divergence(epsilon: arb, alpha: arb) -> arb:
-    """log(cosh((2 alpha - 1) epsilon/2)/cosh(epsilon/2))/(alpha - 1): randomised response (Mironov 2017)."""
-    excess = 2 * (alpha * epsilon / 2).sinh() * ((alpha - 1) * epsilon / 2).sinh() / (epsilon / 2).cosh()
-    return excess.log1p() / (alpha - 1)
-
-
-def renyi_delta(rho: Fraction, constant: Fraction, order: float, epsilon: Fraction) -> float:
-    """The least delta at epsilon that follows from a Rényi divergence of at most rho alpha + constant, alpha <= order.
-
-    The bound is convex in beta = alpha - 1; a float search picks beta next to where its derivative vanishes.
-    """
-    slope, gap = nearest_float(rho), nearest_float(epsilon - constant)
-
-    def steepness(beta: float) -> float:
-        room = gap + math.log1p(1 / beta)
-        return (2 * beta + 1) * slope / room if room > 0 else math.inf
-
-    best = min(Fraction(largest_float(steepness, 1.0)), decimal(order) - 1 if order < math.inf else math.inf)
-    if best == 0:
-        return 1.0
-    numbers = Fraction(best), rho, epsilon - constant
-    return min(1.0, round_up_decimal(lambda b, rho, gap: _renyi_curve(b, (1 + b) * rho - gap), *numbers))
-
-
-def _renyi_curve(beta: arb, excess: arb) -> arb:
-    """delta from a Rényi divergence epsilon + excess of order 1 + beta (Canonne, Kamath, Steinke 2020)."""
-    return (beta * (excess - (1 / beta).log1p()) - beta.log1p()).exp()
 
 
 def checked(name: str, value: object) -> float:

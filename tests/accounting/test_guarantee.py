@@ -17,11 +17,12 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from riemdp.accounting import lattice as lattice_module
+from riemdp.accounting import losses as losses_module
+from riemdp.accounting.composition import compose, nothing_spent
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.arithmetic import largest_float, round_up
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy import composition as composition_module
-from riemdp.privacy.composition import compose
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 
 KINDS = (PureDP, GDP, ZCDP, RDP, ApproxDP)  # each converts to the later ones only
 LIKES = (PureDP(1.0), GDP(1.0), ZCDP(1.0), RDP(2.0, 1.0), ApproxDP(1.0, 0.5))
@@ -554,7 +555,7 @@ def test_gaussians_use_their_exact_curve(mus, epsilon):
 
 def spent_at(entries, epsilon):
     """The delta that the entries come to, in this order; 1 where nothing is promised."""
-    mixture = composition_module.nothing_spent(ApproxDP(epsilon, 0.5))
+    mixture = nothing_spent(ApproxDP(epsilon, 0.5))
     for entry in entries:
         mixture = mixture.plus(entry)
     return mixture.strength
@@ -604,7 +605,7 @@ def test_mixtures_against_enumeration(pairs, mus, share):
     total = compose(entries, ApproxDP(epsilon, 0.5))
     assert typed(total.delta) * (1 + mp.mpf("1e-50")) >= mixture_delta(pairs, mu, epsilon)
     # not more than for losses that are larger by a lattice step
-    looser = [(typed(e) + (typed(epsilon) + composition_module.WIDE) / composition_module.CELLS, d) for e, d in pairs]
+    looser = [(typed(e) + (typed(epsilon) + losses_module.WIDE) / lattice_module.CELLS, d) for e, d in pairs]
     assert total.delta <= mixture_delta(looser, mu, epsilon) * (1 + 1e-8) + mp.mpf("1e-300")
     assert compose(entries[::-1], ApproxDP(epsilon, 0.5)) == total
 
@@ -615,17 +616,19 @@ def test_a_coarse_distribution_of_losses_stays_pessimistic(monkeypatch, size, mu
     cells, nodes = size
     new = {"CELLS": cells, "SIZE": 3 * cells + 1, "NODES": nodes, "FEW": 3 * cells // nodes}
     for name, value in new.items():
-        monkeypatch.setattr(composition_module, name, value)
-    for cached in (composition_module._beyond, composition_module._curve_at_nodes):
-        monkeypatch.setattr(composition_module, cached.__name__, cached.__wrapped__)
+        monkeypatch.setattr(lattice_module, name, value)
+    monkeypatch.setattr(losses_module, "CELLS", cells)
+    for cached in (lattice_module._beyond, lattice_module._curve_at_nodes):
+        monkeypatch.setattr(lattice_module, cached.__name__, cached.__wrapped__)
     pairs = [(0.31, 0.0), (0.12, 1e-9), (0.53, 0.0), (0.2, 0.0)]
     for epsilon in (0.05, 0.4, 0.9):
         truth = mixture_delta(pairs, mus[0] if mus else 0, epsilon)
-        mixture = composition_module.nothing_spent(ApproxDP(epsilon, 0.5))
+        mixture = nothing_spent(ApproxDP(epsilon, 0.5))
         for entry in entries_of(pairs, mus):
             mixture = mixture.plus(entry)
         for few in (0, 10**6):
-            total = mixture.failure + mixture._lattice_delta(few) * (1 - mixture.failure)
+            failure = mixture.losses.failure
+            total = failure + mixture.losses._lattice_delta(few) * (1 - failure)
             assert mp.mpf(total.numerator) / total.denominator >= truth
 
 
