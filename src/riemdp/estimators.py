@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from riemdp.errors import InputError
 from riemdp.io.cells import equals_itself, numbers, places
 from riemdp.io.sources import is_dask, source_of
-from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.guarantee import Guarantee
@@ -261,7 +260,6 @@ class PrivateMDM(
             records, labels, np.arange(len(self.classes_)), self.ball_, self.guarantee, self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
-        assert isinstance(joint.space, Product)
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
         self.means_ = np.stack(joint.space.split(joint.value))
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from riemdp.arguments import check_batches, finite_array, random_generator, real_array, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import UNIT_ROUNDOFF, eigh, symmetric_part
-from riemdp.manifolds.base import FARTHEST, Array
+from riemdp.manifolds.base import FARTHEST, Array, Space
+from riemdp.manifolds.capabilities import ClosedFormMean, Embedding, ExactPoints, GradientBounds, Spectra, VolumeDensity
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SPDLogEuclidean(SPD):
+class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
     """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
 
     @property
