@@ -172,7 +172,7 @@ def test_random_points_are_points_with_a_unique_mean(space):
     assert space.contains(x).all()
     assert len(np.unique(x.round(9), axis=0)) == 200
     np.testing.assert_array_equal(x, space.random_point(200, 0))
-    parts = zip(space.factors, space.split(x), strict=True) if hasattr(space, "factors") else [(space, x)]
+    parts = zip(space.factors, space.split(x), strict=True) if space.factors else [(space, x)]
     assert all(factor.dist(part, factor.origin).max() < factor.uniqueness_radius for factor, part in parts)
 
 
@@ -247,7 +247,7 @@ def test_volume_density_is_one_at_zero_and_none_past_the_cut_locus(space):
 
 def shortest_direction(space):
     """A direction in the factor whose injectivity radius is the smallest."""
-    factors = getattr(space, "factors", [space])
+    factors = space.factors or [space]
     short = [f.injectivity_radius == space.injectivity_radius for f in factors for _ in range(f.dim)]
     return np.eye(space.dim)[short.index(True)]
 

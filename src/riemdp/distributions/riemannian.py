@@ -51,8 +51,7 @@ class IsotropicLaw:
         scale = finite_number(self.scale, "scale")
         if scale <= 0:
             raise InputError(f"scale = {scale!r}: pass a positive number.")
-        if self.space._batch(self.space._points(self.center, "center")):
-            raise InputError(f"center has shape {np.shape(self.center)}: pass one point.")
+        self.space.one_point(self.center, "center")
         object.__setattr__(self, "scale", scale)
         self._check_existence()
 
@@ -72,7 +71,7 @@ class IsotropicLaw:
     def sample(self, size: int, rng: np.random.Generator | int) -> Array:
         """`size` independent exact draws, in float64."""
         coords = self.sample_coords(whole_number(size, "size", 1), random_generator(rng))
-        base = self.space._points(self.center, "center")
+        base = self.space.one_point(self.center, "center")
         return self.space.write(self.space.exp_coords(coords, base), self.center)
 
     def sample_coords(self, size: int, rng: Any) -> Array:

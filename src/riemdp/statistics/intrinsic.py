@@ -19,7 +19,7 @@ from riemdp.manifolds.capabilities import ClosedFormMean, FrechetModel
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.frechet import Records, error_bound, solve
-from riemdp.statistics.refusals import TooCoarse
+from riemdp.statistics.refusals import too_coarse
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,
@@ -164,7 +164,7 @@ def _curved_limit(space: Space, radius: float, n: int) -> float:
 
 
 def _refusal(ball: Ball, n: int) -> MechanismError:
-    return TooCoarse(ball, n, lambda radius: _is_offered(ball.space, radius, n))
+    return too_coarse(ball, n, lambda radius: _is_offered(ball.space, radius, n))
 
 
 def _is_offered(space: Space, radius: float, n: int) -> bool:
