@@ -175,7 +175,10 @@ class VolumeDensity(_Role):
 
     @abstractmethod
     def log_density(self, coords: Array) -> Array:
-        """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
+        """log J(v): the volume density of exp, the same at every point of a homogeneous space.
+
+        However long v is, it does not overflow; -inf where exp is not one to one.
+        """
 
     @property
     def longest_vector(self) -> float:
