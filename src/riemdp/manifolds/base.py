@@ -82,6 +82,11 @@ class Space(ABC):
         return 0.5 * min(self.injectivity_radius, np.pi / np.sqrt(k_max) if k_max > 0 else np.inf)
 
     @property
+    def radian(self) -> float | None:
+        """Length of an arc of one radian, where lengths are those of arcs and might be taken for degrees."""
+        return None
+
+    @property
     def most_curved_axes(self) -> tuple[int, int]:
         """Axes of the coordinates that span a plane of curvature k_max > 0; the first one twice if there is none."""
         return (0, 1) if self.dim > 1 and self.curvature_bounds[1] > 0 else (0, 0)
@@ -233,7 +238,7 @@ class Space(ABC):
 
     def split(self, point: ArrayLike) -> list[Array]:
         """The points (or tangent vectors) of the factors."""
-        return [self.read(point, "point")]
+        return [self.write(self.read(point, "point"), point)]
 
     def inner_parts(self, points: Array) -> list[Array]:
         """Each factor's points, in the form of its primitives."""

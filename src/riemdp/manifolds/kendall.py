@@ -78,6 +78,11 @@ class KendallShapes(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBou
         return math.pi / 2
 
     @property
+    def radian(self) -> float:
+        """Distances are angles."""
+        return 1.0
+
+    @property
     def origin(self) -> Array:
         """The regular polygon."""
         angle = 2 * math.pi * np.arange(self.k) / self.k

@@ -84,6 +84,11 @@ class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Em
         return float(np.pi * self.radius)
 
     @property
+    def radian(self) -> float:
+        """R."""
+        return self.radius
+
+    @property
     def origin(self) -> Array:
         """The north pole (0, ..., 0, R)."""
         return np.asarray(self.radius * np.eye(self.d + 1)[-1])
