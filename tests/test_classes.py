@@ -101,3 +101,23 @@ def test_all_concrete_spaces_are_looked_for():
 
     named = {name for name, kind in vars(manifolds).items() if inspect.isclass(kind) and issubclass(kind, Space)}
     assert named - {"Space"} <= CONCRETE
+
+
+def private_calls(source):
+    """Lines that use what a space keeps for itself."""
+    lines = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = getattr(node.value, "id", getattr(node.value, "attr", ""))
+            lines += [node.lineno] * (owner in ("space", "factor"))
+    return lines
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_others_call_of_a_space_is_public(path):
+    assert private_calls(path.read_text(encoding="utf-8")) == []
+
+
+def test_private_calls_would_be_seen():
+    assert private_calls("ball.space._points(x)") == private_calls("space._batch(x)") == [1]
+    assert private_calls("self._space.dim + space.dim + space.__class__") == []
