@@ -1,5 +1,9 @@
 """The errors and warnings a user can meet. Every message names the argument, its value and the remedy."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 
 def printable(text: object) -> str:
     r"""The text with whatever does not print in Python's escapes, as \x1b: names in files may hold anything.
@@ -26,7 +30,21 @@ class InputError(RiemdpError):
 
 
 class MechanismError(RiemdpError):
-    """The mechanism does not exist for this space, guarantee or scale."""
+    """The mechanism does not exist for this space, guarantee or scale.
+
+    The message may be a function that finds it: plans try every mechanism, and few of their refusals are ever read.
+    """
+
+    def __init__(self, message: str | Callable[[], str] = "") -> None:
+        super().__init__("" if callable(message) else message)
+        self._find = message if callable(message) else None
+
+    def __str__(self) -> str:
+        return super().__str__() if self._find is None else one_line(self._find())
+
+    def __reduce__(self) -> tuple[type[MechanismError], tuple[str]]:
+        """With the message found: what finds it need not survive a pickle."""
+        return type(self), (str(self),)
 
 
 class BudgetExceeded(RiemdpError):

@@ -6,7 +6,6 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import whole_number
-from riemdp.manifolds import Product, Space
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.statistics.mean import plan
@@ -23,7 +22,7 @@ def worst_neighbours(ball: Ball, n: int) -> dict[str, Pair]:
     attains it for n -> infinity if k_max > 0 (docs/proofs/mean_sensitivity.md); otherwise along e1.
     """
     whole_number(n, "n", 1)
-    along, across = (ball.radius * np.eye(ball.space.dim)[axis] for axis in _most_curved_plane(ball.space))
+    along, across = (ball.radius * np.eye(ball.space.dim)[axis] for axis in ball.space.most_curved_axes)
     one_side, both_sides = np.ones(n - 1), (-1.0) ** np.arange(n - 1)
     both_sides[(n - 1) // 2 * 2 :] = 0.0  # an odd one out goes to the centre
     return {
@@ -64,14 +63,3 @@ def _jump(others: Array, ends: Pair, ball: Ball) -> Pair:
     points = (ball.space.exp_coords(np.vstack([others, last]), ball.inner_center) for last in ends)
     first, second = (ball.space.write(p, ball.center) for p in points)
     return first, second
-
-
-def _most_curved_plane(space: Space) -> tuple[int, int]:
-    """Coordinate axes that span a plane of curvature k_max > 0; the first axis twice if there is none."""
-    if isinstance(space, Product):
-        curvatures = [f.curvature_bounds[1] if f.dim > 1 else 0.0 for f in space.factors]
-        best = int(np.argmax(curvatures))
-        start = sum(f.dim for f in space.factors[:best])
-        first, second = _most_curved_plane(space.factors[best])
-        return start + first, start + second
-    return (0, 1) if space.dim > 1 and space.curvature_bounds[1] > 0 else (0, 0)

@@ -99,7 +99,7 @@ def test_what_needs_more_than_the_core_names_it_and_spends_nothing(space, ball, 
 
 @pytest.mark.parametrize("ask", [rd.frechet_mean, lambda X, space: rd.RiemannianLaplace(space, space.origin, 0.1).sample(3, 0)])
 def test_missing_capabilities_are_named(space, ask):
-    with pytest.raises(rd.MechanismError, match=r"HalfPlane\(\) has no (Fréchet model|volume density) \(it defines no \w+\)"):
+    with pytest.raises(rd.MechanismError, match=r"HalfPlane\(\) has no (Fréchet model|volume density) \(it is no \w+\)"):
         ask(space.random_point(5, 0), space)
 
 

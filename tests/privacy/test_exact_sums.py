@@ -218,7 +218,7 @@ def test_a_sample_steps_well_enough(space, monkeypatch):
     """Its Hessian is off by a tenth or so: a handful of passes gains three decimals beyond the sensitivity."""
     passes, ball = counted(monkeypatch), some_ball(space)
     IntrinsicMean().value(Bounded(space.random_point(3000, 2), ball), np.zeros(space.dim))
-    curved_factors = sum(not factor.is_flat for factor in getattr(space, "factors", [space]))
+    curved_factors = sum(not factor.is_flat for factor in space.factors or [space])
     assert len(passes) <= 9 * curved_factors
 
 

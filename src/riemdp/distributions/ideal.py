@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array, Space
+from riemdp.manifolds.capabilities import ExactPoints
 from riemdp.randomness import round_to_grid
 
 if TYPE_CHECKING:
@@ -28,10 +29,11 @@ def rounded_point(space: Space, base: Array, coords: Callable[[int], list[arb]],
 
     `base` and the result are in the form that the space's primitives take; `coords(bits)` encloses the
     coordinates of v in an orthonormal basis, the same real numbers whatever the bits. The base stands for an exact
-    point (`Space.ideal_exp`). What follows the rounding is post-processing that cannot fail.
+    point (`ExactPoints.ideal_exp`). What follows the rounding is post-processing that cannot fail.
     """
-    rounded = round_to_grid(lambda bits: [_in_float_range(x) for x in space.ideal_exp(coords(bits), base)], grid)
-    return space.from_ambient(rounded.reshape(space.ambient_shape))
+    exact = space.capability(ExactPoints)
+    rounded = round_to_grid(lambda bits: [_in_float_range(x) for x in exact.ideal_exp(coords(bits), base)], grid)
+    return exact.from_ambient(rounded.reshape(exact.ambient_shape))
 
 
 def _in_float_range(x: arb) -> arb:
@@ -50,8 +52,9 @@ def point_grid(space: Space, scale: float, radius: float) -> float:
     """
     if not (0 < scale < math.inf and 0 <= radius < math.inf):
         raise InputError(f"scale = {scale!r}, radius = {radius!r}: pass a positive and a nonnegative finite float.")
+    exact = space.capability(ExactPoints)
     farthest = radius + (space.dim + 12 * math.sqrt(space.dim) + 30) * scale
-    size = 2 * space.ambient_step(FINENESS * scale, farthest) / math.sqrt(math.prod(space.ambient_shape))
+    size = 2 * exact.ambient_step(FINENESS * scale, farthest) / math.sqrt(math.prod(exact.ambient_shape))
     if not size > 2 * SMALLEST_GRID:
         raise MechanismError(
             f"scale = {scale!r} in a ball of radius {radius!r} leaves no room for a grid of floats in {space!r}: "

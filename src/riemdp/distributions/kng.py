@@ -23,6 +23,7 @@ from riemdp.kernels.constants import SMALLEST_NORMAL
 from riemdp.kernels.spectral import without_waiting
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import Space
+from riemdp.manifolds.capabilities import GradientBounds, VolumeDensity
 from riemdp.manifolds.scalars import norm
 from riemdp.randomness import Randomness
 
@@ -49,6 +50,7 @@ class KNG:
     def __init__(self, space: Space, points: Array, centre: Array, scale: float, radius: float) -> None:
         _check(space, scale, radius)
         self._space, self._points, self._scale, self._radius = space, points, float(scale), float(radius)
+        self._volume, self._bounds = space.capability(VolumeDensity), space.capability(GradientBounds)
         self._origin = space.read(space.origin, "origin")
         self._centre = _pulled_inside(space, self._origin, centre, self._radius)
         self._inwards = space.log_coords(self._origin, self._centre)
@@ -96,7 +98,7 @@ class KNG:
             candidates = self._space.exp_coords(coords, self._centre)
         cost += self._cells.excess(cell, t, self._scale)
         if not is_radial(self._space):
-            cost -= self._space.log_density(coords)
+            cost -= self._volume.log_density(coords)
         cost[~(self._space.distance(self._origin, candidates) <= self._radius)] = np.inf  # or beyond float64
         left = np.flatnonzero((cost <= patience) & (cost < np.inf))
         slack = self._gradient_norms(candidates[left]) - self._cells.lower_bound(cell[left], t[left])
@@ -105,7 +107,7 @@ class KNG:
 
     def _gradient_norms(self, candidates: Array) -> Array:
         def task(i: int, j: int) -> Array:
-            return self._space.gradient_norms(self._points, candidates[i:j])
+            return self._bounds.gradient_norms(self._points, candidates[i:j])
 
         grain = max(1, NUMBERS // (len(self._points) * self._space.dim))
         with one_blas_thread():
@@ -150,23 +152,23 @@ class KNG:
     def _log_area(self, t: Any, m: Any) -> tuple[Any, Any]:
         """Logarithm of t^(d-1), times J where that depends on t alone, and its derivative: concave."""
         power = self._space.dim - 1
-        return self._space.log_area(t, m) or (power * m.log(t), power / t)
+        return self._volume.log_area(t, m) or (power * m.log(t), power / t)
 
     def _growth(self, t: Array) -> Array:
         """Parabolas (constant, linear, square) above log J(v), each sharp where |v| = t; 0 where J is in the area."""
         if is_radial(self._space):
             return np.zeros((3, len(t)))
-        return np.array([self._space.volume_growth(x) for x in t.tolist()]).T
+        return np.array([self._volume.volume_growth(x) for x in t.tolist()]).T
 
     def _tail(self, stop: float) -> float:
         """A distance beyond which hardly any candidate falls, if the bound on the Hessian allows to say so."""
         d, floor = self._space.dim, self._floor(np.array([stop]))
-        rate = floor.rises[0] / self._scale - self._space.growth_rate
+        rate = floor.rises[0] / self._scale - self._volume.growth_rate
         return (d + 12 * math.sqrt(d) + 40) / rate + floor.gap if rate > 0 else math.inf
 
     def _floor(self, knots: Array) -> _Floor:
-        gap = float(self._space.gradient_norms(self._points, self._centre[None])[0])
-        rises = self._space.hessian_floor(self._points, self._centre, knots, 2 * self._radius)
+        gap = float(self._bounds.gradient_norms(self._points, self._centre[None])[0])
+        rises = self._bounds.hessian_floor(self._points, self._centre, knots, 2 * self._radius)
         return _Floor(knots, rises, gap, *_flow_bound(self._space, self._radius))
 
     def _caps(self, t: Array) -> _Caps:

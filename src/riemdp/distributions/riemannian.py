@@ -2,8 +2,8 @@
 
 In normal coordinates v at the centre the density is g(t) J(v), t = |v|, J the volume density of exp. Where J
 depends on t alone (flat spaces, sphere, hyperbolic space, shapes) the direction is uniform and t has the density
-t^(d-1) J(t) g(t), whose logarithm is concave. Elsewhere `Space.volume_growth` bounds log J(v) by a function of t: t and
-a uniform direction are proposed from the bound and v is accepted with the ratio (docs/proofs/riemannian_laws.md).
+t^(d-1) J(t) g(t), whose logarithm is concave. Elsewhere `VolumeDensity.volume_growth` bounds log J(v) by a function of
+t: t and a uniform direction are proposed from the bound, v is accepted with the ratio (docs/proofs/riemannian_laws.md).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.balls import ball_norm
 from riemdp.manifolds.base import Space
+from riemdp.manifolds.capabilities import ExactPoints, VolumeDensity
 from riemdp.manifolds.growth import Growth
 from riemdp.randomness import LazyUniform, decide, normals, replay
 
@@ -50,8 +51,7 @@ class IsotropicLaw:
         scale = finite_number(self.scale, "scale")
         if scale <= 0:
             raise InputError(f"scale = {scale!r}: pass a positive number.")
-        if self.space._batch(self.space._points(self.center, "center")):
-            raise InputError(f"center has shape {np.shape(self.center)}: pass one point.")
+        self.space.one_point(self.center, "center")
         object.__setattr__(self, "scale", scale)
         self._check_existence()
 
@@ -71,7 +71,7 @@ class IsotropicLaw:
     def sample(self, size: int, rng: np.random.Generator | int) -> Array:
         """`size` independent exact draws, in float64."""
         coords = self.sample_coords(whole_number(size, "size", 1), random_generator(rng))
-        base = self.space._points(self.center, "center")
+        base = self.space.one_point(self.center, "center")
         return self.space.write(self.space.exp_coords(coords, base), self.center)
 
     def sample_coords(self, size: int, rng: Any) -> Array:
@@ -99,6 +99,11 @@ class IsotropicLaw:
         """All that matters of the law around its centre."""
         return type(self), self.space, self.scale
 
+    @property
+    def _volume(self) -> VolumeDensity:
+        """The space in the role that the law needs."""
+        return self.space.capability(VolumeDensity)
+
     # --- float64 ------------------------------------------------------------------------------------------
 
     @property
@@ -109,7 +114,7 @@ class IsotropicLaw:
     def _concave(self, t: Any, m: Any) -> tuple[Any, Any]:
         """The concave part of the logarithm of the radial law, and its derivative."""
         power = self.space.dim - 1
-        area, area_slope = self.space.log_area(t, m) or (power * m.log(t), power / t)
+        area, area_slope = self._volume.log_area(t, m) or (power * m.log(t), power / t)
         profile, profile_slope = self._log_profile(t)
         return area + profile, area_slope + profile_slope
 
@@ -120,7 +125,7 @@ class IsotropicLaw:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio = self._concave(t, np)[0] - height
         if not is_radial(self.space):
-            log_ratio += self.space.log_density(coords)
+            log_ratio += self._volume.log_density(coords)
         return coords, np.where(np.isnan(log_ratio), -np.inf, log_ratio)  # NaN where the space has ended
 
     def _affordable_trials(self) -> float:
@@ -151,7 +156,8 @@ class IsotropicLaw:
         t, u = lines.invert(segment, next(uniforms), BALLS), next(uniforms)
         log_ratio = self._concave(t, BALLS)[0] - lines.log_height(segment, t)
         if not is_radial(self.space):
-            log_ratio += self.space.ideal_log_density(self._directed(t, normals(uniforms, self.space.dim)))
+            v = self._directed(t, normals(uniforms, self.space.dim))
+            log_ratio += self.space.capability(ExactPoints).ideal_log_density(v)
         gap = u.log() - log_ratio
         if gap < 0:
             return segment
@@ -198,12 +204,14 @@ class RiemannianGaussian(IsotropicLaw):
 
 def laplace_limit(space: Space) -> float:
     """The least scale at which the Riemannian Laplace law does not exist; inf if there is none."""
-    return 1 / space.growth_rate if space.growth_rate > 0 else math.inf
+    rate = space.capability(VolumeDensity).growth_rate
+    return 1 / rate if rate > 0 else math.inf
 
 
 def is_radial(space: Space) -> bool:
     """Whether the volume density of exp depends on the length alone."""
-    return space.log_area(min(1.0, space.longest_vector / 2), np) is not None
+    volume = space.capability(VolumeDensity)
+    return volume.log_area(min(1.0, volume.longest_vector / 2), np) is not None
 
 
 def mean_square(law: IsotropicLaw) -> float:
@@ -219,8 +227,8 @@ def expected_trials(law: IsotropicLaw) -> float:
 @lru_cache(maxsize=64)
 def _envelope(kind: Any, space: Space, scale: float) -> Envelope:
     law: IsotropicLaw = kind(space, space.origin, scale)
-    growth = _no_growth if is_radial(law.space) else space.volume_growth
-    return build(law._concave, _sketch(law), growth, scale, space.longest_vector)
+    growth = _no_growth if is_radial(law.space) else law._volume.volume_growth
+    return build(law._concave, _sketch(law), growth, scale, law._volume.longest_vector)
 
 
 def _no_growth(_: float) -> Growth:
@@ -236,7 +244,7 @@ def _sketch(law: IsotropicLaw) -> Callable[[Array], Array]:
     direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
 
     def log_density(t: Array) -> Array:
-        densities = law.space.log_density(direction * t[:, None])
+        densities = law._volume.log_density(direction * t[:, None])
         return np.asarray(law._concave(t, np)[0] + np.logaddexp.reduce(densities, axis=0))
 
     return log_density

@@ -14,7 +14,6 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
-from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
@@ -120,7 +119,6 @@ class PrivateMDM(
             records, labels, len(self.classes_), self.ball_, self.guarantee, self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
-        assert isinstance(joint.space, Product)
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
         self.means_ = np.stack(joint.space.split(joint.value))
 

@@ -2,9 +2,9 @@
 
 The core that a space must implement are its facts, four maps in *orthonormal coordinates* of a tangent space and what
 is a point: the abstract names below. Everything a user calls is built from them here, once, together with the checks of
-what the user passed; tangent means with wrapped noise need no more. What other mechanisms ask for are capabilities,
-which say what is missing where a space does not define them. Primitives trust their input and are batched over leading
-axes. docs/extending.md shows a space of one's own.
+what the user passed; tangent means with wrapped noise need no more. What other mechanisms ask for are the roles of
+riemdp.manifolds.capabilities, which a space may take on as well. Primitives trust their input and are batched over
+leading axes. docs/extending.md shows a space of one's own.
 """
 
 from __future__ import annotations
@@ -12,28 +12,20 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import as_array, check_batches, check_real, finite_array, floats, random_generator, whole_number
-from riemdp.errors import InputError, MechanismError
+from riemdp.errors import InputError
 from riemdp.io.cells import numbers
+from riemdp.manifolds.capabilities import C, VolumeDensity, missing
 from riemdp.manifolds.description import COORDINATES, ArrayForm, Remark, register
-from riemdp.manifolds.growth import MARGIN, Growth, comparison_growth
-from riemdp.manifolds.scalars import norm, t_cot
-
-if TYPE_CHECKING:
-    from flint import arb
+from riemdp.manifolds.scalars import norm
 
 Array = NDArray[Any]
-
-# What only some mechanisms ask of a space, by the names that a refusal gives them.
-VOLUME, EXACT_POINTS = "volume density", "exact points"
-FRECHET_MODEL, CLOSED_FORM = "Fréchet model", "closed form of means"
 
 # How far from the space a point may lie, relative to its size, and still count as one of it.
 MEMBERSHIP_TOL = 1e-8
@@ -44,34 +36,6 @@ TANGENT_FLOOR = 1e-300
 ROWS = 16_384
 # Released entries beyond this are pulled back to it, so that their squares stay finite.
 FARTHEST = 1e150
-
-
-@dataclass(frozen=True)
-class LocalModel:
-    """The Fréchet function F(x) = 1/(2n) sum rho(x, x_i)² around a point x, in orthonormal coordinates."""
-
-    descent: Array  # -grad F(x), the mean of log_x(x_i)
-    step: Callable[[Array], Array]  # approximately H⁻¹ g, H the Hessian of F at x
-    convexity: float  # lower bound on the Hessian within `reach` of x
-    reach: float
-    across: float  # mean of t cot t, t the records' distances to x times sqrt(k_max); 1 where k_max <= 0
-    farthest: float  # largest distance of a record to x; 0 where it does not matter
-    rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
-
-    @property
-    def slope(self) -> float:
-        """‖grad F(x)‖."""
-        square = float(np.vdot(self.descent, self.descent))
-        # Slower, but no square under- or overflows.
-        return math.sqrt(square) if 1e-250 < square < 1e250 else float(norm(self.descent))
-
-
-@dataclass(frozen=True)
-class FlatMean:
-    """The Fréchet mean of a flat space, in closed form."""
-
-    point: Array
-    rounding: float  # bound on its distance to the exact mean
 
 
 class Space(ABC):
@@ -120,6 +84,16 @@ class Space(ABC):
         k_max = self.curvature_bounds[1]
         return 0.5 * min(self.injectivity_radius, np.pi / np.sqrt(k_max) if k_max > 0 else np.inf)
 
+    @property
+    def radian(self) -> float | None:
+        """Length of an arc of one radian, where lengths are those of arcs and might be taken for degrees."""
+        return None
+
+    @property
+    def most_curved_axes(self) -> tuple[int, int]:
+        """Axes of the coordinates that span a plane of curvature k_max > 0; the first one twice if there is none."""
+        return (0, 1) if self.dim > 1 and self.curvature_bounds[1] > 0 else (0, 0)
+
     # --- primitives, in orthonormal coordinates -------------------------------------------------------------
 
     @abstractmethod
@@ -142,7 +116,7 @@ class Space(ABC):
     def are_points(self, points: Array) -> Array:
         """Mask of finite arrays that are points, within MEMBERSHIP_TOL."""
 
-    def _is_record(self, points: Array) -> Array:
+    def are_records(self, points: Array) -> Array:
         """Mask of finite arrays of which a mean may be asked: points, unless raw ones stand for a point as well."""
         return self.are_points(points)
 
@@ -163,7 +137,15 @@ class Space(ABC):
         return self.log_coords(points, base), usable
 
     def distance(self, a: Array, b: Array) -> Array:
+        """Geodesic distance."""
         return np.asarray(np.linalg.norm(self.log_coords(b, a), axis=-1))
+
+    def reached(self, coords: Array) -> Array:
+        """rho(exp_p(v), p): |v| where no geodesic comes back, and there exp may be beyond float64."""
+        if self.injectivity_radius == math.inf:
+            return norm(coords)
+        origin = self.read(self.origin, "origin")
+        return self.distance(origin, self.exp_coords(coords, origin))
 
     # --- what users call --------------------------------------------------------------------------------
 
@@ -212,7 +194,7 @@ class Space(ABC):
 
         It is -inf from the injectivity radius on, where exp no longer is one to one.
         """
-        return self.log_density(self.coordinates(tangent_vec, base_point))
+        return self.capability(VolumeDensity).log_density(self.coordinates(tangent_vec, base_point))
 
     def geodesic(self, a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
         """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
@@ -265,7 +247,7 @@ class Space(ABC):
     @property
     def parts(self) -> tuple[Space, ...]:
         """The spaces that it is put together from: the factors of a product, otherwise itself alone."""
-        return (self,)
+        return self.factors or (self,)
 
     @classmethod
     def examples(cls) -> list[Space]:
@@ -294,126 +276,43 @@ class Space(ABC):
         return cls(**parameters)
 
     # === capabilities: what only some mechanisms ask for, and a space may do without ==========================
+    # --- capabilities (riemdp.manifolds.capabilities) ----------------------------------------------------
 
-    def _lacks(self, capability: str, method: str) -> MechanismError:
-        """What a mechanism or a statistic says that needs more than the core."""
-        instead = "use statistic='tangent-mean' with a wrapped mechanism, which every space has"
-        return MechanismError(f"{self!r} has no {capability} (it defines no {method}): {instead}.")
+    def has(self, kind: type) -> bool:
+        """Whether the space has this capability."""
+        return isinstance(self, kind)
 
-    # --- volume density: the Riemannian laws (docs/proofs/riemannian_laws.md) --------------------------------
+    def capability(self, kind: type[C]) -> C:
+        """The space in this role; a MechanismError that names the capability if it has none such."""
+        if not self.has(kind):
+            raise missing(self, kind)
+        return cast(C, self)
 
-    def log_density(self, coords: Array) -> Array:  # noqa: ARG002
-        """log J(v): the volume density of exp, the same at every point of a homogeneous space."""
-        raise self._lacks(VOLUME, "log_density")
+    # --- parts: those of a product; any other space is one part -------------------------------------------
 
-    @property
-    def longest_vector(self) -> float:
-        """Beyond this length, not rounded down, exp is not one to one: such tangent vectors count for nothing."""
-        return MARGIN * self.injectivity_radius
+    factors: tuple[Space, ...] = ()  # the spaces of which it is a product, if it is one
 
-    @property
-    def growth_rate(self) -> float:
-        """c: the volume of balls grows like exp(c t), up to powers of t, or at most so fast."""
-        return (self.dim - 1) * math.sqrt(max(-self.curvature_bounds[0], 0.0))
+    def split(self, point: ArrayLike) -> list[Array]:
+        """The points (or tangent vectors) of the factors."""
+        return [self.write(self.read(point, "point"), point)]
 
-    def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
-        """log(t^(d-1) J(v)) up to a constant, and its derivative, if J depends on t = |v| alone; else None.
+    def inner_parts(self, points: Array) -> list[Array]:
+        """Each factor's points, in the form of its primitives."""
+        return [points]
 
-        It is concave. `m` offers log, sin, ... for whatever t is: numpy, or its like for balls.
-        """
-        return ((self.dim - 1) * m.log(t), (self.dim - 1) / t) if self.is_flat else None
+    def split_coords(self, coords: Array) -> list[Array]:
+        """Each factor's coordinates."""
+        return [coords]
 
-    def volume_growth(self, t: float) -> Growth:
-        """A bound of log J(v) for every v, sharp or nearly so where |v| = t, which may be infinite."""
-        return comparison_growth(self.dim - 1, self.curvature_bounds[0], t)
-
-    # --- exact points: the same in ball arithmetic, for releases (docs/proofs/rounded_point.md) ---------------
-
-    def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:  # noqa: ARG002
-        """Entries of exp, in some orthonormal basis, at the exact point that the array `base` stands for.
-
-        They are those of an array of shape `ambient_shape`, row by row, and enclose the same real numbers
-        whatever the precision.
-        """
-        raise self._lacks(EXACT_POINTS, "ideal_exp")
-
-    def ideal_log_density(self, coords: list[arb]) -> arb:  # noqa: ARG002
-        """log J(v), with -inf where exp is not one to one and NaN while the balls do not tell which."""
-        raise self._lacks(EXACT_POINTS, "ideal_log_density")
-
-    def from_ambient(self, ambient: Array) -> Array:  # noqa: ARG002
-        """A point close to these entries, whatever the finite floats are."""
-        raise self._lacks(EXACT_POINTS, "from_ambient")
-
-    def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
-        """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
-
-        The point lies within `farthest` of the origin; 0 if float64 cannot hold all such points.
-        """
-        raise self._lacks(EXACT_POINTS, "ambient_step")
-
-    @property
-    def ambient_shape(self) -> tuple[int, ...]:
-        """Shape of the entries that a release rounds."""
-        return self.point_shape
-
-    # --- Fréchet model: certified means (docs/proofs/certificate.md) ------------------------------------------
-
-    def closed_form_mean(self, points: Array) -> FlatMean:  # noqa: ARG002
-        """The mean of a flat space."""
-        raise self._lacks(CLOSED_FORM, "closed_form_mean")
-
-    def mean_start(self, points: Array) -> Array:  # noqa: ARG002
-        """A first guess of the mean."""
-        raise self._lacks(FRECHET_MODEL, "mean_start")
-
-    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
-        """The Fréchet function around x; without `hessian`, its `step` is a rough one where that saves work."""
-        raise self._lacks(FRECHET_MODEL, "local_model")
-
-    def rounding_limit(self, radius: float, n: int) -> float:  # noqa: ARG002
-        """Bound on `LocalModel.rounding` for any n records, and any x, in a ball of this radius at the origin.
-
-        The ball is no larger than 0.9 of the largest in which means are unique. It also holds for models of n records
-        each that were merged (`riemdp.manifolds.local_model.merged`).
-        """
-        raise self._lacks(FRECHET_MODEL, "rounding_limit")
-
-    def step_limit(self, radius: float) -> float:  # noqa: ARG002
-        """Bound on the distance from an exact to a computed exp_x(v), x in a ball of this radius at the origin.
-
-        The vector v is short: what grows with its length is not counted.
-        """
-        raise self._lacks(FRECHET_MODEL, "step_limit")
-
-    def point_rounding(self, radius: float) -> float:  # noqa: ARG002
-        """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""
-        return 0.0
-
-    # --- gradient bounds: the K-norm gradient law (docs/proofs/kng.md) -----------------------------------------
-
-    def gradient_norms(self, points: Array, candidates: Array) -> Array:
-        """‖grad F(x)‖ at every candidate x, F(x) = 1/(2n) sum rho(x, x_i)²; n numbers per candidate are held."""
-        if self.is_flat:
-            return self.distance(self.closed_form_mean(points).point, candidates)
-        return norm(self.log_coords(points[None], candidates[:, None]).mean(axis=1))
-
-    def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
-        """Lower bounds at `times`, which never rise, on the Hessian of F along unit-speed geodesics from `centre`.
-
-        They hold where no record is farther than `farthest`, and no geodesic to one meets the cut locus
-        (docs/proofs/kng.md, section 2): 1 in no positive curvature, else the mean of a(rho_i + s), a(y) = y cot y.
-        """
-        k_max = self.curvature_bounds[1]
-        if k_max <= 0:
-            return np.ones_like(times)
-        rho = np.minimum(self.distance(points, centre) + times[:, None], farthest)
-        return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
+    def assemble(self, inner: list[Array]) -> Array:
+        """The inverse of `inner_parts`."""
+        return inner[0]
 
     # --- reading what users pass ------------------------------------------------------------------------
 
+    sums_check_records: ClassVar[bool] = False  # its sums over records take any floats, and refuse what is no point
     remedy: ClassVar[str] = "leave such records out"
-    _record_remedy: ClassVar[str] = "pass the data through space.project() first"
+    record_remedy: ClassVar[str] = "pass the data through space.project() first"
 
     @property
     def inner_shape(self) -> tuple[int, ...]:

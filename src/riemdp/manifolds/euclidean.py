@@ -12,7 +12,8 @@ from riemdp.arguments import whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array, FlatMean, Space
+from riemdp.manifolds.base import ROWS, Array, Space
+from riemdp.manifolds.capabilities import ClosedFormMean, ExactPoints, FlatMean, GradientBounds, VolumeDensity
 from riemdp.manifolds.description import Remark
 from riemdp.manifolds.remarks import UNITS_OF_VECTORS
 from riemdp.manifolds.scalars import norm
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Euclidean(Space):
+class Euclidean(Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds):
     """R^d with the usual inner product; points have shape (d,)."""
 
     d: int

@@ -13,7 +13,8 @@ from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
-from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
+from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, Space
+from riemdp.manifolds.capabilities import ExactPoints, FrechetModel, GradientBounds, LocalModel, VolumeDensity
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Hyperbolic(Space):
+class Hyperbolic(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds):
     """H^d of sectional curvature -c < 0: points (x_0, x) of R^{1+d} with x_0² - |x|² = R² = 1/c, x_0 > 0.
 
     The space part x is taken as the truth and the time x_0 recomputed from it, so that points do not drift

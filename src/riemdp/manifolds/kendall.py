@@ -12,7 +12,15 @@ from riemdp.arguments import as_array, whole_number
 from riemdp.io.cells import numbers
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
-from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space, _check_shape
+from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, Space, _check_shape
+from riemdp.manifolds.capabilities import (
+    ExactPoints,
+    FrechetModel,
+    GradientBounds,
+    Landmarks,
+    LocalModel,
+    VolumeDensity,
+)
 from riemdp.manifolds.description import ArrayForm, Remark
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class KendallShapes(Space):
+class KendallShapes(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Landmarks):
     """Shapes of k >= 3 planar landmarks, which is the complex projective space CP^{k-2}.
 
     A point is a pre-shape z in C^k with sum z = 0 and ‖z‖ = 1, up to a complex phase; rho = arccos|z* w|.
@@ -42,7 +50,7 @@ class KendallShapes(Space):
 
     k: int
     remedy: ClassVar[str] = "leave out configurations whose landmarks all coincide, are NaN or infinite"
-    _record_remedy: ClassVar[str] = remedy
+    record_remedy: ClassVar[str] = remedy
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k", 3))
@@ -70,6 +78,11 @@ class KendallShapes(Space):
     def injectivity_radius(self) -> float:
         """Pi / 2."""
         return math.pi / 2
+
+    @property
+    def radian(self) -> float:
+        """Distances are angles."""
+        return 1.0
 
     @property
     def origin(self) -> Array:
@@ -167,6 +180,13 @@ class KendallShapes(Space):
         """As on the unit sphere: centring moves nothing farther, nor does forgetting the phase."""
         return min(length, 1.0) / 2
 
+    def to_landmarks(self, points: Array) -> Array:
+        """Complex configurations (..., k) as real vectors (..., 2k)."""
+        return np.ascontiguousarray(points).view(np.float64)
+
+    def from_landmarks(self, vectors: Array) -> Array:
+        return self.to_points(np.ascontiguousarray(vectors).view(np.complex128))
+
     def are_points(self, points: Array) -> Array:
         return np.asarray(self._excess(points) <= MEMBERSHIP_TOL)
 
@@ -180,7 +200,7 @@ class KendallShapes(Space):
         size = np.sqrt(np.einsum("...i,...i->...", parts, parts))
         return np.asarray(np.maximum(np.abs(size - 1), np.abs(points @ np.ones(self.k)) / math.sqrt(self.k)))
 
-    def _is_record(self, points: Array) -> Array:
+    def are_records(self, points: Array) -> Array:
         return np.asarray(np.isfinite(self.to_points(points)).all(axis=-1))
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:

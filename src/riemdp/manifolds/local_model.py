@@ -13,7 +13,8 @@ import numpy as np
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import kernels_chosen_for
 from riemdp.kernels.threads import map_ranges
-from riemdp.manifolds.base import ROWS, Array, LocalModel, Space
+from riemdp.manifolds.base import ROWS, Array
+from riemdp.manifolds.capabilities import FrechetModel, LocalModel
 
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ class Part(NamedTuple):
     rounding: float
 
     @classmethod
-    def of(cls, points: Array, space: Space, x: Array) -> Part:
+    def of(cls, points: Array, space: FrechetModel, x: Array) -> Part:
         """Of these records, to the model around x."""
         model = space.local_model(points, x, hessian=False)
         return cls(len(points), model.descent, model.across, model.farthest, model.rounding)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from riemdp.arguments import check_batches
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array, Space
+from riemdp.manifolds.capabilities import C, ExactPoints, GradientBounds, VolumeDensity
 from riemdp.manifolds.catalogue import space_from_dict, space_to_dict
 from riemdp.manifolds.euclidean import Euclidean
 from riemdp.manifolds.growth import Growth, product_growth
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, init=False)
-class Product(Space):
+class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
     """M_1 x ... x M_m with the sum of the metrics.
 
     A point is one flat vector, the concatenation of the flattened points of the factors: `join` makes it
@@ -79,6 +80,27 @@ class Product(Space):
     def origin(self) -> Array:
         """The origins of the factors."""
         return self.join([factor.origin for factor in self.factors])
+
+    @property
+    def most_curved_axes(self) -> tuple[int, int]:
+        """Those of the factor with the most curved plane."""
+        curvatures = [factor.curvature_bounds[1] if factor.dim > 1 else 0.0 for factor in self.factors]
+        best = int(np.argmax(curvatures))
+        start = sum(factor.dim for factor in self.factors[:best])
+        first, second = self.factors[best].most_curved_axes
+        return start + first, start + second
+
+    # --- capabilities -------------------------------------------------------------------------------------
+
+    def has(self, kind: type) -> bool:
+        """What all its factors have, of the roles that can be put together: means are found factor by factor."""
+        return super().has(kind) and all(factor.has(kind) for factor in self.factors)
+
+    def capability(self, kind: type[C]) -> C:
+        """The first factor without the capability is the one to be named."""
+        for factor in self.factors:
+            factor.capability(kind)
+        return super().capability(kind)
 
     # --- parts --------------------------------------------------------------------------------------------
 
@@ -131,32 +153,45 @@ class Product(Space):
         parts = [factor.write(part, factor.origin) for factor, part in zip(self.factors, inner, strict=True)]
         return self.join(parts)
 
+    def reached(self, coords: Array) -> Array:
+        return norm(np.stack(self._per_factor("reached", self.split_coords(coords)), axis=-1))
+
+    # --- the factors in their roles -------------------------------------------------------------------------
+
+    @property
+    def _volumes(self) -> list[VolumeDensity]:
+        return [factor.capability(VolumeDensity) for factor in self.factors]
+
+    @property
+    def _exact(self) -> list[ExactPoints]:
+        return [factor.capability(ExactPoints) for factor in self.factors]
+
     def log_density(self, coords: Array) -> Array:
         return np.asarray(sum(self._per_factor("log_density", self.split_coords(coords))))
 
     @property
     def longest_vector(self) -> float:
-        return math.hypot(*(factor.longest_vector for factor in self.factors))
+        return math.hypot(*(factor.longest_vector for factor in self._volumes))
 
     @property
     def growth_rate(self) -> float:
-        return math.hypot(*(factor.growth_rate for factor in self.factors))
+        return math.hypot(*(factor.growth_rate for factor in self._volumes))
 
     def log_area(self, t: Any, m: Any) -> tuple[Any, Any] | None:
-        return self.factors[0].log_area(t, m) if len(self.factors) == 1 else super().log_area(t, m)
+        return self._volumes[0].log_area(t, m) if len(self.factors) == 1 else super().log_area(t, m)
 
     def volume_growth(self, t: float) -> Growth:
         """Each factor's own, at its share of the length in a typical direction."""
-        return product_growth(factor.volume_growth(t * math.sqrt(factor.dim / self.dim)) for factor in self.factors)
+        return product_growth(factor.volume_growth(t * math.sqrt(factor.dim / self.dim)) for factor in self._volumes)
 
     def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
-        parts = zip(self.factors, self._split_balls(coords), self.inner_parts(base), strict=True)
+        parts = zip(self._exact, self._split_balls(coords), self.inner_parts(base), strict=True)
         return [entry for factor, c, p in parts for entry in factor.ideal_exp(c, p)]
 
     def ideal_log_density(self, coords: list[arb]) -> arb:
         from flint import arb
 
-        parts = zip(self.factors, self._split_balls(coords), strict=True)
+        parts = zip(self._exact, self._split_balls(coords), strict=True)
         return sum((factor.ideal_log_density(c) for factor, c in parts), start=arb(0))
 
     def _split_balls(self, coords: list[arb]) -> list[list[arb]]:
@@ -165,23 +200,23 @@ class Product(Space):
 
     @property
     def ambient_shape(self) -> tuple[int, ...]:
-        return (sum(math.prod(factor.ambient_shape) for factor in self.factors),)
+        return (sum(math.prod(factor.ambient_shape) for factor in self._exact),)
 
     def from_ambient(self, ambient: Array) -> Array:
-        shapes = [factor.ambient_shape for factor in self.factors]
+        shapes = [factor.ambient_shape for factor in self._exact]
         flat = np.split(ambient, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
         parts = [part.reshape(shape) for part, shape in zip(flat, shapes, strict=True)]
         return self.assemble(self._per_factor("from_ambient", parts))
 
     def ambient_step(self, length: float, farthest: float) -> float:
         share = length / math.sqrt(len(self.factors))
-        return min(factor.ambient_step(share, farthest) for factor in self.factors)
+        return min(factor.ambient_step(share, farthest) for factor in self._exact)
 
     def are_points(self, points: Array) -> Array:
         return np.asarray(np.logical_and.reduce(self._per_factor("are_points", self.inner_parts(points))))
 
-    def _is_record(self, points: Array) -> Array:
-        return np.asarray(np.logical_and.reduce(self._per_factor("_is_record", self.inner_parts(points))))
+    def are_records(self, points: Array) -> Array:
+        return np.asarray(np.logical_and.reduce(self._per_factor("are_records", self.inner_parts(points))))
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:
         parts = self._per_factor("are_tangent", self.inner_parts(vectors), self.inner_parts(base))
@@ -212,22 +247,15 @@ class Product(Space):
         except ValueError:
             return False
 
-    def rounding_limit(self, radius: float, n: int) -> float:
-        curved = [factor for factor in self.factors if not factor.is_flat]
-        worst = max((factor.rounding_limit(radius, n) for factor in curved), default=0.0)
-        return math.sqrt(len(self.factors)) * worst
-
     def gradient_norms(self, points: Array, candidates: Array) -> Array:
         parts = self._per_factor("gradient_norms", self.inner_parts(points), self.inner_parts(candidates))
         return norm(np.stack(parts, axis=-1))
 
     def hessian_floor(self, points: Array, centre: Array, times: Array, farthest: float) -> Array:
         """The least of the factors': each moves at some speed w_j, sum w_j² = 1, hence no farther than s."""
-        parts = zip(self.factors, self.inner_parts(points), self.inner_parts(centre), strict=True)
+        bounds = [factor.capability(GradientBounds) for factor in self.factors]
+        parts = zip(bounds, self.inner_parts(points), self.inner_parts(centre), strict=True)
         return np.asarray(np.min([factor.hessian_floor(x, c, times, farthest) for factor, x, c in parts], axis=0))
-
-    def point_rounding(self, radius: float) -> float:
-        return math.hypot(*(factor.point_rounding(radius) for factor in self.factors))
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         shrink = 1 / math.sqrt(len(self.factors))
@@ -238,10 +266,6 @@ class Product(Space):
     @property
     def words(self) -> str:
         return "tuples of " + "; ".join(factor.words for factor in self.factors)
-
-    @property
-    def parts(self) -> tuple[Space, ...]:
-        return self.factors
 
     @classmethod
     def examples(cls) -> list[Space]:

@@ -7,8 +7,6 @@ import math
 from riemdp.arguments import rounded_down
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Space
-from riemdp.manifolds.kendall import KendallShapes
-from riemdp.manifolds.sphere import Sphere
 
 USABLE = 0.9  # share of the uniqueness radius up to which Fréchet means are offered; statistics.intrinsic knows why
 
@@ -22,9 +20,9 @@ def too_large(radius: float, space: Space) -> InputError:
 
 
 def _suspicion(radius: float, space: Space) -> str:
-    if not isinstance(space, Sphere | KendallShapes) or radius <= space.injectivity_radius:
+    if space.radian is None or radius <= space.injectivity_radius:
         return ""
-    meant = math.radians(radius) * (space.radius if isinstance(space, Sphere) else 1.0)
+    meant = math.radians(radius) * space.radian
     if meant > USABLE * space.uniqueness_radius:
         return "; it is the length of an arc, not degrees"
     return f"; if these are degrees, pass {rounded_down(meant)}"

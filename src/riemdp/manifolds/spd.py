@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from riemdp.kernels.spectral import (
     symmetric_part,
 )
 from riemdp.kernels.spectral import eigh as batched_eigh
-from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, FlatMean, Space
+from riemdp.manifolds.base import ROWS, TANGENT_TOL, Array, Space
+from riemdp.manifolds.capabilities import FlatMean
 from riemdp.manifolds.description import COORDINATES, ArrayForm, Remark
 from riemdp.manifolds.remarks import ASYMMETRIC, UNITS_OF_MATRICES
 
@@ -87,11 +88,19 @@ def matrix_log(a: Array) -> Array:
     return rebuild(np.log(np.maximum(values, floor)), vectors)
 
 
+if TYPE_CHECKING:
+    _PartOfASpace = Space
+else:
+    _PartOfASpace = ABC  # a geometry is SPD and Space: two steps deep, not three
+
+
 @dataclass(frozen=True)
-class SPD(Space):
-    """k x k symmetric positive definite matrices, as a set; the subclasses choose the metric."""
+class SPD(_PartOfASpace):
+    """k x k symmetric positive definite matrices, as a set: all but the metric, for a space to inherit before Space."""
 
     k: int
+    sums_check_records: ClassVar[bool] = True
+    unit_length: ClassVar[float] = 1.0
     remedy: ClassVar[str] = "add a small multiple of the identity, or leave such records out"
 
     def __post_init__(self) -> None:
@@ -148,6 +157,29 @@ class SPD(Space):
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
+
+    # --- as vectors of entries, and by their eigenvalues (docs/proofs/baselines.md) --------------------------
+
+    def embed(self, points: Array) -> Array:
+        """vecd, an isometry of the Frobenius norm."""
+        return vecd(points)
+
+    def nearest(self, vectors: Array, center: Array, radius: float) -> Array:
+        """Eigenvalues are lifted to the least of those of the ball's points."""
+        floor = np.exp(-radius) * float(np.linalg.eigvalsh(center)[0])
+        values, frame = batched_eigh(invvecd(vectors))
+        return definite(rebuild(np.maximum(values, floor), frame))
+
+    def log_spectrum(self, point: Array) -> Array:
+        """With the floor of `matrix_log`, and within the range of floats."""
+        values = np.linalg.eigvalsh(point)
+        return np.asarray(np.log(np.maximum(values, max(UNIT_ROUNDOFF * values[-1], math.exp(LOG_TINY)))))
+
+    def spectral_radius(self, half: float) -> float:
+        """The distance from the identity to exp(±half) times it, in both metrics."""
+        return math.sqrt(self.k) * half
+
+    # --- means ---------------------------------------------------------------------------------------------
 
     def closed_form_mean(self, points: Array) -> FlatMean:
         """exp(mean(log x_i)) in one pass, where the metric is flat: log-Euclidean, or 1 x 1.

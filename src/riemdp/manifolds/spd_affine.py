@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from riemdp.kernels.constants import SMALLEST_NORMAL, UNIT_ROUNDOFF
 from riemdp.kernels.spectral import LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
 from riemdp.manifolds.balls import ball_sinhc
-from riemdp.manifolds.base import FARTHEST, Array, LocalModel, Space
+from riemdp.manifolds.base import FARTHEST, Array, Space
+from riemdp.manifolds.capabilities import (
+    ClosedFormMean,
+    Embedding,
+    ExactPoints,
+    FrechetModel,
+    GradientBounds,
+    LocalModel,
+    Spectra,
+    VolumeDensity,
+)
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
@@ -38,7 +48,9 @@ def _sample(points: Array, size: int) -> Array:
 
 
 @dataclass(frozen=True)
-class SPDAffine(SPD):
+class SPDAffine(
+    SPD, Space, FrechetModel, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
+):
     """SPD(k) with <u, v>_p = tr(p⁻¹ u p⁻¹ v), invariant under congruence (Pennec et al. 2006).
 
     Everything is computed in the frame of the Cholesky factor p = L Lᵀ, in which p is the identity:

@@ -14,6 +14,7 @@ from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
+from riemdp.manifolds.capabilities import ClosedFormMean, Embedding, ExactPoints, GradientBounds, Spectra, VolumeDensity
 from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SPDLogEuclidean(SPD):
+class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
     """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
 
     @property

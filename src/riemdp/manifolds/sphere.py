@@ -13,7 +13,16 @@ from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
-from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, LocalModel, Space
+from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, Space
+from riemdp.manifolds.capabilities import (
+    Chords,
+    Embedding,
+    ExactPoints,
+    FrechetModel,
+    GradientBounds,
+    LocalModel,
+    VolumeDensity,
+)
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sphere(Space):
+class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
     """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
 
     exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
@@ -74,6 +83,11 @@ class Sphere(Space):
     def injectivity_radius(self) -> float:
         """Pi R."""
         return float(np.pi * self.radius)
+
+    @property
+    def radian(self) -> float:
+        """R."""
+        return self.radius
 
     @property
     def origin(self) -> Array:
@@ -152,6 +166,21 @@ class Sphere(Space):
     def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A change of x R turns a vector of length R by at most arcsin x, below 1.05 x for x <= 1/2."""
         return min(length, self.radius) / 2
+
+    def embed(self, points: Array) -> Array:
+        return points
+
+    def nearest(self, vectors: Array, center: Array, radius: float) -> Array:  # noqa: ARG002
+        """Scale to length R."""
+        return self.to_points(vectors)
+
+    @property
+    def embedded_size(self) -> float:
+        return self.radius
+
+    def longest_chord(self, radius: arb) -> arb:
+        """2R sin(r/R)."""
+        return 2 * self.radius * (radius / self.radius).sin()
 
     def are_points(self, points: Array) -> Array:
         return np.asarray(np.abs(np.sqrt(self._squares(points)) - 1) <= MEMBERSHIP_TOL)

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.kernels.spectral import eigh, rebuild
-from riemdp.manifolds import Space, Sphere
-from riemdp.manifolds.spd import SPD, definite, invvecd, vecd
+from riemdp.manifolds.capabilities import Embedding, Landmarks
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_mean_square
 from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
@@ -28,19 +26,11 @@ from riemdp.privacy.release import Drawn
 Array = NDArray[Any]
 
 
-def ambient(points: Array, space: Space) -> Array:
-    """Points as vectors: vecd of matrices (an isometry of the Frobenius norm), the sphere's own coordinates."""
-    return vecd(points) if isinstance(space, SPD) else points
-
-
 def nearest_points(noisy: Visible, ball: Ball) -> Array:
     """Back to the space: unit length on the sphere; matrices get eigenvalues not below those of the ball's points."""
+    embedding = ball.space.capability(Embedding)
     with np.errstate(all="ignore"):  # the zero vector has no direction
-        if isinstance(ball.space, Sphere):
-            return _or_center(ball.space.to_points(noisy.vectors), ball)
-        floor = np.exp(-ball.radius) * float(np.linalg.eigvalsh(ball.inner_center)[0])
-        values, frame = eigh(invvecd(noisy.vectors))
-        return _or_center(definite(rebuild(np.maximum(values, floor), frame)), ball)
+        return _or_center(embedding.nearest(noisy.vectors, ball.inner_center, ball.radius), ball)
 
 
 def _or_center(points: Array, ball: Ball) -> Array:
@@ -52,7 +42,7 @@ def _or_center(points: Array, ball: Ball) -> Array:
 
 @dataclass(frozen=True)
 class Extrinsic:
-    """Isotropic noise in the ambient space: symmetric matrices, or the space around the sphere."""
+    """Isotropic noise in the ambient space (`Embedding`): symmetric matrices, or the space around the sphere."""
 
     name: str
     calibrate: Callable[[Guarantee, float, str], float]
@@ -83,6 +73,10 @@ class Extrinsic:
         """The noisy vectors, before they are taken to the space."""
         with np.errstate(over="ignore"):
             return value + scale * self.noise(rng, size, len(value))
+
+    def centered(self, ball: Ball) -> Array:
+        """The value of records that all lie at the ball's centre."""
+        return ball.space.capability(Embedding).embed(ball.inner_center)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Simulated with a fixed seed."""
@@ -122,6 +116,10 @@ class Pointwise:
         noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))
         return _as_shapes(Visible(value + noise), ball)
 
+    def centered(self, ball: Ball) -> Array:
+        """The value of records that all lie at the ball's centre."""
+        return ball.space.capability(Landmarks).to_landmarks(ball.inner_center)
+
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Simulated with a fixed seed."""
         return _expected_error(self, scale, ball)
@@ -132,27 +130,22 @@ def landmark_widths(ball: Ball) -> Array:
 
     An aligned record is a unit vector at an angle of at most r from m0, and m0 at arccos(m0_j) from the axis.
     """
-    angle = np.arccos(np.clip(landmarks(ball.inner_center), -1.0, 1.0))
+    center = ball.space.capability(Landmarks).to_landmarks(ball.inner_center)
+    angle = np.arccos(np.clip(center, -1.0, 1.0))
     width = np.cos(np.maximum(angle - ball.radius, 0.0)) - np.cos(np.minimum(angle + ball.radius, np.pi))
     return np.asarray(width * (1 + 2.0**-40) + 2.0**-45)  # not below the exact one
 
 
-def landmarks(shapes: Array) -> Array:
-    """Complex configurations (..., k) as real vectors (..., 2k)."""
-    return np.ascontiguousarray(shapes).view(np.float64)
-
-
 def _as_shapes(noisy: Visible, ball: Ball) -> Array:
     with np.errstate(all="ignore"):
-        return _or_center(ball.space.to_points(np.ascontiguousarray(noisy.vectors).view(np.complex128)), ball)
+        return _or_center(ball.space.capability(Landmarks).from_landmarks(noisy.vectors), ball)
 
 
 @lru_cache(maxsize=256)
 def _expected_error(mechanism: Extrinsic | Pointwise, scale: float, ball: Ball) -> float:
     """Root mean square distance to the centre, if the value before noise is the centre; a fixed seed."""
     center, rng = ball.inner_center, np.random.default_rng(0)
-    value = landmarks(center) if isinstance(mechanism, Pointwise) else ambient(center, ball.space)
-    points = mechanism.simulate(value, scale, ball, np.zeros(ball.space.dim), rng, 2048)
+    points = mechanism.simulate(mechanism.centered(ball), scale, ball, np.zeros(ball.space.dim), rng, 2048)
     least = UNIT_ROUNDOFF * min(1.0, ball.space.injectivity_radius)  # where float64 cannot tell points apart
     return max(root_mean_square(ball.space, points, center), least)
 

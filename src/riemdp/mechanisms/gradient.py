@@ -19,6 +19,7 @@ from riemdp.distributions.kng import KNG, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
+from riemdp.manifolds.capabilities import VolumeDensity
 from riemdp.mechanisms.base import pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
@@ -127,7 +128,8 @@ def _truncated_error(space: Space, scale: float, radius: float) -> float:
     share = (np.arange(size) + 0.5) / size * gammainc(space.dim, radius / scale)
     t = scale * gammaincinv(space.dim, share)
     direction = rng.standard_normal((size, space.dim))
-    weight = np.exp(space.log_density(direction * (t / np.linalg.norm(direction, axis=1))[:, None]))
+    direction *= (t / np.linalg.norm(direction, axis=1))[:, None]
+    weight = np.exp(space.capability(VolumeDensity).log_density(direction))
     return math.sqrt(float(np.average(t**2, weights=weight)))
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
-from riemdp.manifolds import Product, Space
-from riemdp.manifolds.scalars import norm
+from riemdp.manifolds import Space
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball
@@ -77,18 +76,7 @@ def _expected_error(mechanism: Wrapped, scale: float, space: Space) -> float:
         return scale * math.sqrt(mechanism.mean_square(space.dim))
     size = max(256, min(4096, 2**20 // space.dim))
     noise = scale * mechanism.noise(np.random.default_rng(0), size, space.dim)
-    return math.sqrt(float(np.mean(_lengths(noise, space) ** 2)))
-
-
-def _lengths(noise: Array, space: Space) -> Array:
-    """rho(exp_p(v), p): |v| where no geodesic comes back, and there exp may be beyond float64."""
-    if isinstance(space, Product):
-        parts = zip(space.split_coords(noise), space.factors, strict=True)
-        return norm(np.stack([_lengths(part, factor) for part, factor in parts], axis=-1))
-    if space.injectivity_radius == math.inf:
-        return norm(noise)
-    origin = space.read(space.origin, "origin")
-    return space.distance(origin, space.exp_coords(noise, origin))
+    return math.sqrt(float(np.mean(space.reached(noise) ** 2)))
 
 
 def isotropic_laplace(rng: np.random.Generator, size: int, dim: int) -> Array:

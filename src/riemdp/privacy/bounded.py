@@ -18,13 +18,12 @@ from riemdp.errors import InputError
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds import Product, Space
-from riemdp.manifolds.base import FlatMean, LocalModel
+from riemdp.manifolds import Space
+from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, Spectra
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.radii import too_large
 from riemdp.manifolds.scalars import lengths
-from riemdp.manifolds.spd import SPD
 
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.
@@ -64,14 +63,13 @@ class Ball:
 
         centre sqrt(low high) I, radius sqrt(k)/2 ln(high/low), in both metrics of SPD(k).
         """
-        if not isinstance(space, SPD):
+        if not (isinstance(space, Space) and space.has(Spectra)):
             raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of SPDAffine or SPDLogEuclidean only.")
         lo, hi = finite_number(low, "low"), finite_number(high, "high")
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
         half = (math.log(hi) - math.log(lo)) / 2 + 2.0**-40  # not below the exact one
-        radius = math.sqrt(space.k) * half
-        return cls(space, math.sqrt(lo) * math.sqrt(hi) * np.eye(space.k), radius)
+        return cls(space, math.sqrt(lo) * math.sqrt(hi) * space.origin, space.capability(Spectra).spectral_radius(half))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
@@ -193,7 +191,6 @@ class Bounded:
 
     def factors(self) -> list[Bounded]:
         """The records of each factor of a product, in balls of the same radius."""
-        assert isinstance(self.space, Product)
         ends, rows = accumulate(factor.dim for factor in self.space.factors), self._coordinates.kept(self.space.dim)
         return [self._factor(*part, rows) for part in zip(self.space.factors, ends, strict=True)]
 
@@ -219,10 +216,11 @@ class Bounded:
 
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x; that of many records steps as a sample of them would."""
+        space = self.space.capability(FrechetModel)
         if self.n <= SAMPLE:
-            return self.space.local_model(self._sample, x)
-        parts = self._around_origin.each(partial(Part.of, space=self.space, x=x))
-        return merged(parts, self.space.curvature_bounds[1], lambda g: self.space.local_model(self._sample, x).step(g))
+            return space.local_model(self._sample, x)
+        parts = self._around_origin.each(partial(Part.of, space=space, x=x))
+        return merged(parts, space.curvature_bounds[1], lambda g: space.local_model(self._sample, x).step(g))
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""

@@ -12,10 +12,10 @@ import numpy as np
 from riemdp.arithmetic import round_up
 from riemdp.errors import MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds import KendallShapes, Sphere
 from riemdp.manifolds.base import Array
-from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY, SPD
-from riemdp.mechanisms.baselines import ambient, landmark_widths, landmarks
+from riemdp.manifolds.capabilities import Chords, Embedding, Landmarks, Spectra
+from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY
+from riemdp.mechanisms.baselines import landmark_widths
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.intrinsic import IntrinsicMean
@@ -24,30 +24,33 @@ from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_
 
 @dataclass(frozen=True)
 class AmbientMean(Statistic):
-    """The Fréchet mean of matrices, the arithmetic mean of points of a sphere (docs/proofs/baselines.md)."""
+    """The Fréchet mean of matrices (`Spectra`), the arithmetic mean of points of a sphere (`Chords`), as vectors.
+
+    docs/proofs/baselines.md.
+    """
 
     name: ClassVar[str] = "frechet-mean"
     input: ClassVar[str] = "ambient"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """Frobenius: λ_max(m0) e^r times that of the mean, 2r/n; sphere of radius R: 2R sin(r/R)/n."""
-        space = ball.space
-        if isinstance(space, SPD):
-            return _of_matrices(ball, n, footpoint)
-        if isinstance(space, Sphere):
-            chord = round_up(lambda R, r: 2 * R * (r / R).sin() / n, space.radius, ball.radius)
-            return with_solver_error(chord, 128 * UNIT_ROUNDOFF * space.radius)
-        raise MechanismError(
-            f"space = {space!r}: extrinsic mechanisms exist on SPDAffine, SPDLogEuclidean and Sphere; use 'auto'."
-        )
+        ball.space.capability(Embedding)
+        return _of_chords(ball, n) if ball.space.has(Chords) else _of_matrices(ball, n, footpoint)
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """Where the ball really is: extrinsic noise knows no isometries."""
         ball = records.ball
-        if isinstance(ball.space, Sphere):
-            return records.mean_of(partial(_at_center, ball))
+        if ball.space.has(Chords):
+            return records.mean_of(partial(_embedded, ball))
         mean = IntrinsicMean().value(records, footpoint)
-        return ambient(_at_center(ball, mean[None])[0], ball.space)
+        return np.asarray(_embedded(ball, mean[None])[0])
+
+
+def _of_chords(ball: Ball, n: int) -> float:
+    """A record that moves across the ball moves the sum by a chord, wherever the ball is."""
+    space = ball.space.capability(Chords)
+    chord = round_up(lambda radius: space.longest_chord(radius) / n, ball.radius)
+    return with_solver_error(chord, 128 * UNIT_ROUNDOFF * space.embedded_size)
 
 
 def _of_matrices(ball: Ball, n: int, footpoint: Array) -> float:
@@ -60,9 +63,8 @@ def _of_matrices(ball: Ball, n: int, footpoint: Array) -> float:
 
 
 def _log_spectrum(ball: Ball) -> Array:
-    """Logarithms of the centre's eigenvalues, with the floor of `riemdp.manifolds.spd.matrix_log`."""
-    values = np.linalg.eigvalsh(ball.center)
-    return np.asarray(np.log(np.maximum(values, max(UNIT_ROUNDOFF * values[-1], math.exp(LOG_TINY)))))
+    """Logarithms of the centre's eigenvalues."""
+    return ball.space.capability(Spectra).log_spectrum(ball.center)
 
 
 def _rounding(ball: Ball) -> float:
@@ -90,11 +92,9 @@ class AlignedLandmarks(Statistic):
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
         """In units of the coordinates' widths each of the 2k coordinates moves by 1/n at most."""
-        space = ball.space
-        if not isinstance(space, KendallShapes):
-            raise MechanismError(f"space = {space!r}: pointwise-laplace exists on KendallShapes only; use 'auto'.")
-        rounding = 128 * UNIT_ROUNDOFF / float(landmark_widths(ball).min())
-        return math.nextafter(2 * space.k * (1 / n + 2 * rounding), math.inf)
+        widths = landmark_widths(ball)
+        rounding = 128 * UNIT_ROUNDOFF / float(widths.min())
+        return math.nextafter(widths.size * (1 / n + 2 * rounding), math.inf)
 
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
         """exp at the centre gives pre-shapes that are aligned with it."""
@@ -105,5 +105,9 @@ def _at_center(ball: Ball, coords: Array) -> Array:
     return ball.space.exp_coords(coords, ball.inner_center)
 
 
+def _embedded(ball: Ball, coords: Array) -> Array:
+    return ball.space.capability(Embedding).embed(_at_center(ball, coords))
+
+
 def _aligned(ball: Ball, coords: Array) -> Array:
-    return landmarks(_at_center(ball, coords))
+    return ball.space.capability(Landmarks).to_landmarks(_at_center(ball, coords))

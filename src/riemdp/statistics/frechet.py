@@ -17,9 +17,8 @@ from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges, one_blas_thread
-from riemdp.manifolds.base import ROWS, Array, FlatMean, LocalModel, Space
-from riemdp.manifolds.product import Product
-from riemdp.manifolds.spd import SPD
+from riemdp.manifolds.base import ROWS, Array, Space
+from riemdp.manifolds.capabilities import ClosedFormMean, FlatMean, FrechetModel, LocalModel
 
 # Without a tolerance, a bound above this share of the records' distance (or of 1) is not called a mean.
 LOOSEST = 1e-2
@@ -115,21 +114,20 @@ class Records:
 
     def factors(self) -> list[Records]:
         """The records of each factor of a product."""
-        space = self.space
-        assert isinstance(space, Product)
-        return [Records(x, f) for x, f in zip(space.inner_parts(self.points), space.factors, strict=True)]
+        parts = zip(self.space.inner_parts(self.points), self.space.factors, strict=True)
+        return [Records(points, factor) for points, factor in parts]
 
     def closed_form(self) -> FlatMean:
         """The mean of a flat space."""
-        return self.space.closed_form_mean(self.points)
+        return self.space.capability(ClosedFormMean).closed_form_mean(self.points)
 
     def start(self) -> Array:
         """A first guess of the mean."""
-        return self.space.mean_start(self.points)
+        return self.space.capability(FrechetModel).mean_start(self.points)
 
     def model(self, x: Array) -> LocalModel:
         """The Fréchet function around x."""
-        return self.space.local_model(self.points, x)
+        return self.space.capability(FrechetModel).local_model(self.points, x)
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """Find a ball of uniqueness that holds the records and x: the one around x, or another."""
@@ -141,11 +139,11 @@ def _records(X: Any, space: Space) -> Records:
     """The records in the form of the space's primitives; floats of any size are widened block by block."""
     if not isinstance(space, Space):
         raise InputError(f"space = {space!r}: pass a space such as SPDAffine(3).")
-    keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and isinstance(space, SPD)
+    keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and space.sums_check_records
     array = np.asarray(X) if keep else space.read(X, "X")
     if array.ndim != len(space.inner_shape) + 1 or array.shape[1:] != space.inner_shape or not len(array):
         raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
-    if isinstance(space, SPD):  # those are checked, and made symmetric, by the kernel that sums their logarithms
+    if space.sums_check_records:
         return Records(array, space)
     with np.errstate(all="ignore"):
         settled = space.settle(array)
@@ -156,12 +154,12 @@ def _records(X: Any, space: Space) -> Records:
 
 def _check_block(block: Array, start: int, space: Space) -> None:
     with np.errstate(all="ignore"):
-        good = space._is_record(block)
+        good = space.are_records(block)
         if not np.isfinite(block).all():  # rare, and slow to ask of each record
             good &= np.isfinite(block).all(axis=tuple(range(1, block.ndim)))
     if not good.all():
         index = start + int(np.argmin(good))
-        raise InputError(f"X[{index}] is not a point of {space!r}: {space._record_remedy}.")
+        raise InputError(f"X[{index}] is not a point of {space!r}: {space.record_remedy}.")
 
 
 def certify(points: Array, space: Space, x: Array, tau: float) -> None:
@@ -204,11 +202,10 @@ def solve(records: RecordSums, tol: float | None, max_iter: int, start: Array | 
 
 
 def _solve(records: RecordSums, tol: float | None, max_iter: int, start: Array | None = None) -> FrechetMean:
-    if isinstance(records.space, Product):
+    if records.space.factors:
         return _solve_product(records, tol, max_iter)
     if records.space.is_flat:
-        flat = records.closed_form()
-        unit = 1.0 if isinstance(records.space, SPD) else np.inf  # the size of plain vectors is anything
+        flat, unit = records.closed_form(), records.space.capability(ClosedFormMean).unit_length
         if flat.rounding > (LOOSEST * unit if tol is None else tol):
             raise _too_tight(tol, flat.rounding)
         return FrechetMean(flat.point, flat.rounding, 1)
@@ -218,7 +215,6 @@ def _solve(records: RecordSums, tol: float | None, max_iter: int, start: Array |
 def _solve_product(records: RecordSums, tol: float | None, max_iter: int) -> FrechetMean:
     """Factor by factor: F is the sum of the factors' functions."""
     space = records.space
-    assert isinstance(space, Product)
     share = None if tol is None else tol / len(space.factors) ** 0.5
     parts = [_solve(factor, share, max_iter) for factor in records.factors()]
     bound = float(np.linalg.norm([part.error_bound for part in parts]))

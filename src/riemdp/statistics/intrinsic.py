@@ -15,12 +15,12 @@ import numpy as np
 from riemdp.errors import MechanismError, RiemdpError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
-from riemdp.manifolds.product import Product
+from riemdp.manifolds.capabilities import ClosedFormMean, FrechetModel
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
 from riemdp.statistics.frechet import Records, error_bound, solve
-from riemdp.statistics.refusals import TooCoarse
+from riemdp.statistics.refusals import too_coarse
 from riemdp.statistics.sensitivity import (
     coordinates_lipschitz,
     coordinates_sensitivity,
@@ -134,7 +134,14 @@ def mean_point(records: Bounded) -> Array:
 
 
 def _point_sensitivity_and_error(ball: Ball, n: int) -> tuple[float, float]:
-    return _sensitivity_and_error(ball, n, np.zeros(ball.space.dim), ball.space.point_rounding(ball.radius))
+    return _sensitivity_and_error(ball, n, np.zeros(ball.space.dim), _point_rounding(ball.space, ball.radius))
+
+
+def _point_rounding(space: Space, radius: float) -> float:
+    """How far exp, and log again, may move the means of flat factors; other means are found as points."""
+    if space.factors:
+        return math.hypot(*(_point_rounding(factor, radius) for factor in space.factors))
+    return space.capability(ClosedFormMean).point_rounding(radius) if space.is_flat else 0.0
 
 
 def _rounding_limit(space: Space, radius: float, n: int) -> float:
@@ -143,12 +150,20 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
     Gradients are sums over blocks, which are merged: no more roundings than in a block, whatever n.
     """
     with np.errstate(over="ignore"):
-        curved = 0.0 if space.is_flat else float(space.rounding_limit(radius, min(n, ROWS)))
-    return curved + 128 * UNIT_ROUNDOFF * radius
+        return _curved_limit(space, radius, min(n, ROWS)) + 128 * UNIT_ROUNDOFF * radius
+
+
+def _curved_limit(space: Space, radius: float, n: int) -> float:
+    """Of the gradients of curved factors, which a product puts together."""
+    if space.is_flat:
+        return 0.0
+    if space.factors:
+        return math.sqrt(len(space.factors)) * max(_curved_limit(factor, radius, n) for factor in space.factors)
+    return float(space.capability(FrechetModel).rounding_limit(radius, n))
 
 
 def _refusal(ball: Ball, n: int) -> MechanismError:
-    return TooCoarse(ball, n, lambda radius: _is_offered(ball.space, radius, n))
+    return too_coarse(ball, n, lambda radius: _is_offered(ball.space, radius, n))
 
 
 def _is_offered(space: Space, radius: float, n: int) -> bool:
@@ -162,7 +177,7 @@ def _is_offered(space: Space, radius: float, n: int) -> bool:
 def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
     """log_p0 of the mean to within tol, factor by factor of a product; flat ones need no exp and log."""
     space = records.space
-    if isinstance(space, Product):
+    if space.factors:
         parts = zip(records.factors(), space.split_coords(footpoint), strict=True)
         return np.concatenate([_coordinates(*part, tol / math.sqrt(len(space.factors))) for part in parts])
     if space.is_flat:
@@ -173,7 +188,7 @@ def _coordinates(records: Bounded, footpoint: Array, tol: float) -> Array:
 def _point(records: Bounded, tol: float) -> Array:
     """The mean to within tol, around the origin, factor by factor of a product."""
     space = records.space
-    if isinstance(space, Product):
+    if space.factors:
         return space.assemble([_point(part, tol / math.sqrt(len(space.factors))) for part in records.factors()])
     return records.closed_form().point if space.is_flat else _mean(records, tol)
 
@@ -251,12 +266,12 @@ def _passes(space: Space, radius: float) -> int:
 
 def _descent_error(space: Space, radius: float, limit: float) -> float:
     """How far from the mean the last of these steps may end, if gradients are wrong by `limit` at most."""
-    if isinstance(space, Product):
+    if space.factors:
         share = math.sqrt(len(space.factors))
         return share * max(_descent_error(factor, radius, limit / share) for factor in space.factors)
     if space.is_flat:
         return 0.0
-    wrong = _safe_step(space, radius) * limit + space.step_limit(radius)
+    wrong = _safe_step(space, radius) * limit + space.capability(FrechetModel).step_limit(radius)
     return SHARE_LEFT * wrong / _rate(space, radius) if _is_steady(space, radius, wrong) else math.inf
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from riemdp.arguments import rounded_down, rounded_up
 from riemdp.errors import MechanismError
@@ -14,21 +15,9 @@ Works = Callable[[float], bool]  # whether the means in balls of this radius are
 PRECISION = 1e-4  # relative, of the radii that are found
 
 
-class TooCoarse(MechanismError):
-    """float64 cannot compute every mean in that ball accurately.
-
-    The reason is looked for when the message is read: plans try every mechanism, and few of their refusals are.
-    """
-
-    def __init__(self, ball: Ball, n: int, works: Works) -> None:
-        super().__init__()
-        self._ball, self._n, self._works = ball, n, works
-
-    def __str__(self) -> str:
-        return _reason(self._ball, self._n, self._works)
-
-    def __reduce__(self) -> tuple[type[MechanismError], tuple[str]]:
-        return MechanismError, (str(self),)
+def too_coarse(ball: Ball, n: int, works: Works) -> MechanismError:
+    """float64 cannot compute every mean in that ball accurately; the reason is looked for when the message is read."""
+    return MechanismError(partial(_reason, ball, n, works))
 
 
 def _reason(ball: Ball, n: int, works: Works) -> str:
