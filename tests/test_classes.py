@@ -51,55 +51,9 @@ def test_the_core_of_a_space_is_small_and_has_public_names():
     assert not [name for name in Space.__abstractmethods__ if name.startswith("_")]
 
 
-# --- nobody above the spaces asks which one it has -----------------------------------------------------------
+# --- nobody above the spaces uses what they keep for themselves ------------------------------------------------
 
-CONCRETE = {"Euclidean", "Hyperbolic", "KendallShapes", "Product", "SPD", "SPDAffine", "SPDLogEuclidean", "Sphere"}
-LEFT = {"check.py", "cli/options.py", "io/data.py", "plots/releases.py", "report.py"}
 SOURCES = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] != "manifolds"]
-
-
-def asks(source):
-    """Lines that tell concrete spaces apart: isinstance, issubclass, type(...) or a match on the class."""
-    lines = []
-    for node in ast.walk(ast.parse(source)):
-        called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        compared = isinstance(node, ast.Compare) and any(isinstance(part, ast.Call) for part in ast.walk(node.left))
-        if called in ("isinstance", "issubclass") or compared or isinstance(node, ast.MatchClass):
-            named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-            named |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-            lines += [node.lineno] * bool(named & CONCRETE)
-    return lines
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_nobody_asks_which_space_it_is(path):
-    if path.relative_to(ROOT).as_posix() not in LEFT:
-        assert asks(path.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "isinstance(space, Sphere)",
-        "isinstance(ball.space, rd.SPDAffine | Sphere)",
-        "issubclass(kind, (int, Product))",
-        "type(space) is Euclidean",
-        "match space:\n    case Hyperbolic(): pass",
-    ],
-)
-def test_asking_would_be_seen(question):
-    assert asks(question) != []
-
-
-def test_what_is_no_question_is_left_alone():
-    assert asks("space = Sphere(2)\nisinstance(space, Space)\nspace.has(Chords)") == []
-
-
-def test_all_concrete_spaces_are_looked_for():
-    import riemdp.manifolds as manifolds
-
-    named = {name for name, kind in vars(manifolds).items() if inspect.isclass(kind) and issubclass(kind, Space)}
-    assert named - {"Space"} <= CONCRETE
 
 
 def private_calls(source):

@@ -13,17 +13,6 @@ from riemdp.manifolds import package_spaces
 SOURCE = Path(riemdp.__file__).parent
 ROOMS = ("manifolds", "kernels")  # where spaces are at home
 SPACES = {kind.__name__ for kind in package_spaces()} | {"SPD"}
-# These still ask for the class where they should ask for what the space can do: none is to be added.
-WAITING = {
-    "estimators/mdm.py",
-    "mechanisms/baselines.py",
-    "mechanisms/wrapped.py",
-    "neighbours.py",
-    "privacy/bounded.py",
-    "statistics/ambient.py",
-    "statistics/frechet.py",
-    "statistics/intrinsic.py",
-}
 
 
 def distinctions(code: str) -> list[str]:
@@ -40,8 +29,7 @@ FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURC
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_file_tells_spaces_apart(path):
-    found = distinctions(path.read_text(encoding="utf-8"))
-    assert found == [] or path.relative_to(SOURCE).as_posix() in WAITING, "ask the space (riemdp/manifolds/base.py)"
+    assert distinctions(path.read_text(encoding="utf-8")) == [], "ask the space (riemdp/manifolds/capabilities.py)"
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,16 @@ SOURCE = Path(rd.__file__).parent
 THE_PLACE = "privacy/release.py: Reservation.draw"
 # Where random bits come from, and what adds them to a value.
 RANDOM = {"secrets", "urandom", "getrandom", "SystemRandom", "SystemSource", "LazyUniform"}
-NOISE = {"add_gaussian", "add_laplace", "add_noise", "rounded_point", "ideal_coords"}
+NOISE = {"add_gaussian", "add_laplace", "add_noise", "add_normals", "rounded_point", "ideal_coords"}
 # What they are made of, below every release.
-LAWS = ("randomness.py", "privacy/noise.py", "distributions/")
+LAWS = ("randomness.py", "exact_normals.py", "privacy/noise.py", "distributions/")
 # Definitions of `draw` that are laws.
 DRAWS = ("mechanisms/", "statistics/base.py: ReleaseLaw.draw", "statistics/quantile.py: RadiusLaw.draw")
 # Names of mechanisms' noise, given to their classes once, as the file is loaded.
 CONSTANTS = ("mechanisms/wrapped.py: ", "mechanisms/baselines.py: ")
 OTHER_BITS = {
     "statistics/sites.py: _new_id": "a random id says nothing about the records",
-    "privacy/ledger.py: ": "the name of a draft beside a new ledger",
+    "io/ledger_file.py: LedgerFile.create": "the name of a draft beside a new ledger",
 }
 OTHER_DRAWS = {
     "audit.py: _Simulator.blocks": "an audit draws simulated releases of data that it has made up",

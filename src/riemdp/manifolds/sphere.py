@@ -86,7 +86,7 @@ class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Em
 
     @property
     def radian(self) -> float:
-        """R."""
+        """R, the distance of its points from the centre of the surrounding space."""
         return self.radius
 
     @property
