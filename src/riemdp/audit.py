@@ -22,7 +22,8 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
+from riemdp.privacy.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
+from riemdp.privacy.written import BallMapping, as_ball
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.mean import rehearse, request_for, simulate
 
@@ -306,11 +307,12 @@ def _conclude(
 # --- what users call -----------------------------------------------------------------------------------
 
 
-def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9999) -> Audit:
+def audit_draws(a: Any, b: Any, guarantee: Guarantee | str, *, confidence: float = 0.9999) -> Audit:
     """Audit any mechanism: `a` and `b`, (draws, d), are independent draws of its outputs under neighbouring data.
 
     Outputs are given by d coordinates of whatever kind. The first quarter of the draws choose the test.
     """
+    guarantee = as_guarantee(guarantee)
     samples, error = (_sample(a, "a"), _sample(b, "b")), _error(confidence)
     if samples[0].shape[1] != samples[1].shape[1]:
         raise InputError(f"b has {samples[1].shape[1]} coordinates, a has {samples[0].shape[1]}: pass equally many.")
@@ -321,9 +323,9 @@ def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9
 
 
 def audit(
-    ball: Ball,
+    ball: Ball | BallMapping,
     n: int,
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     statistic: str = "frechet-mean",
@@ -341,6 +343,7 @@ def audit(
     them one by one); `progress` is told how many are new, 2 draws in all. A quarter of them choose the data sets and
     the test. Needs no data.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count = default_draws(adapt) if draws is None else draws
     ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
     rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)

@@ -14,6 +14,7 @@ from riemdp.manifolds import Euclidean, KendallShapes
 from riemdp.manifolds.base import MEMBERSHIP_TOL
 from riemdp.manifolds.spd import SPD
 from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
+from riemdp.privacy.written import BallMapping, as_ball
 
 Array = NDArray[Any]
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
@@ -52,12 +53,13 @@ class Check:
         ) + "".join(f" {text}" for text in self.findings)
 
 
-def check(X: Any, ball: Ball) -> Check:
+def check(X: Any, ball: Ball | BallMapping) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private.
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
     that are mirror images of the centre's kind.
     """
+    ball = as_ball(ball)
     looks = Looks(*Rows(Bounded(X, ball)._raw, (partial(_looks, ball),)).all().T)
     usable = looks.distance[looks.is_usable]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []

@@ -8,9 +8,9 @@ processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -25,8 +25,9 @@ from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.guarantee import Guarantee, as_guarantee
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.written import BallMapping, as_ball
 from riemdp.statistics.adaptive import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means
 from riemdp.statistics.mean import private_mean
@@ -41,8 +42,8 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        ball: Ball | Callable[[int], Ball],
-        guarantee: Guarantee,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
         mechanism: str = "auto",
         calibration: str = "analytic",
         footpoint: Any = None,
@@ -83,12 +84,13 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, X: Any) -> Any:
         """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
-        if not isinstance(self.ball, Ball):
+        ball = as_ball(self.ball) if _has_size(self.ball) else self.ball
+        if not isinstance(ball, Ball):
             return numbers(X, None)
-        records, space = self.ball.space.numbers(X), self.ball.space
+        records, space = ball.space.numbers(X), ball.space
         if not np.iscomplexobj(records):
             return records
-        return space.write(space.read(records, "X"), self.ball.center)
+        return space.write(space.read(records, "X"), ball.center)
 
     def _dask_array(self, X: Any) -> Any:
         """As it is: what scikit-learn validates it would load into memory."""
@@ -96,7 +98,7 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return X
 
     def _public_ball(self, X: Array) -> Ball:
-        return self.ball(X.shape[1]) if callable(self.ball) else self.ball
+        return as_ball(self.ball(X.shape[1]) if callable(self.ball) else self.ball, features=math.prod(X.shape[1:2]))
 
     def _fit_mean(self, X: Any) -> Self:
         with _all_or_nothing(self):
@@ -115,6 +117,11 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.ball_.space.exp_coords(coords, self.ball_.inner_center))
 
 
+def _has_size(ball: Any) -> TypeGuard[BallMapping]:
+    """Whether a ball that is written down says how large its space is; else the records do."""
+    return isinstance(ball, Mapping) and "size" in ball
+
+
 @contextmanager
 def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """A fit that fails leaves the estimator as it was: without attributes, or with those already paid for."""
@@ -130,8 +137,9 @@ def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 class PrivateFrechetMean(_PrivateEstimator):
     """A differentially private Fréchet mean: `private_mean` as an estimator.
 
-    `ball` is a public Ball, or a function from the number of features (X.shape[1]) to one; to be pickled it must be
-    defined in a module. `guarantee` is what a fit spends. The other arguments are those of `private_mean`.
+    `ball` is a public Ball, or a mapping that describes one, without a "size" if the number of features (X.shape[1])
+    gives it, or a function from that number to a ball; to be pickled it must be defined in a module. `guarantee` is
+    what a fit spends, also as a text. The other arguments are those of `private_mean`.
 
     After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
     A fit that the ledger refuses raises BudgetExceeded and changes nothing.
@@ -200,8 +208,8 @@ class PrivateMDM(
     def __init__(
         self,
         *,
-        ball: Ball | Callable[[int], Ball],
-        guarantee: Guarantee,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
         mechanism: str = "auto",
         calibration: str = "analytic",
         footpoint: Any = None,
@@ -243,7 +251,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
         groups = [records[labels == label] for label in self.classes_]
         self.releases_ = parallel_means(
-            groups, self.ball_, self.guarantee, self.ledger, self.note, **self._asked
+            groups, self.ball_, as_guarantee(self.guarantee), self.ledger, self.note, **self._asked
         )
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
@@ -258,7 +266,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         labels = _labels(y, len(records), self.classes_)
         joint, self.left_out_ = joint_means(
-            records, labels, np.arange(len(self.classes_)), self.ball_, self.guarantee, self.ledger,
+            records, labels, np.arange(len(self.classes_)), self.ball_, as_guarantee(self.guarantee), self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
         assert isinstance(joint.space, Product)

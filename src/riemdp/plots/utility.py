@@ -16,7 +16,8 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.guarantee import Guarantee, as_guarantee
+from riemdp.privacy.written import BallMapping, as_ball
 from riemdp.statistics.mean import plan, request_for
 from riemdp.statistics.worth import strength_name
 
@@ -36,8 +37,8 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def plot_utility(
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     n: int | Sequence[int],
     strengths: Sequence[float] | None = None,
@@ -50,6 +51,7 @@ def plot_utility(
     Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
     from a tenth to ten times the guarantee's own.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     if np.ndim(n) == 0:
         places: Any = _strengths(guarantee, strengths)
         asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]

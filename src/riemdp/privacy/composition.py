@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from riemdp.privacy.guarantee import (
     G,
     Guarantee,
     PureDP,
+    as_guarantee,
     gaussian_curve,
     renyi_delta,
     response_curve,
@@ -45,14 +46,18 @@ PER_ENTRY = 2.0**-32
 SLANT = 1 + 2.0**-36  # by which weights of larger losses grow, so that errors of exp cannot make a loss smaller
 
 
-def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
+@overload
+def compose(guarantees: Iterable[Guarantee | str], like: G) -> G | None: ...
+@overload
+def compose(guarantees: Iterable[Guarantee | str], like: str) -> Guarantee | None: ...
+def compose(guarantees: Iterable[Guarantee | str], like: Guarantee | str) -> Guarantee | None:
     """The total of adaptive sequential composition as a guarantee of like's type; None if nothing was spent.
 
     Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon, exact
     for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter, and more of
     them never come to less.
     """
-    entries = list(guarantees)
+    entries, like = list(map(as_guarantee, guarantees)), as_guarantee(like)
     if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):
         raise InputError(f"guarantees = {entries!r}, like = {like!r} are not all such: give e.g. GDP(1.0).")
     spent = nothing_spent(like)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", bound="Guarantee")
 TINY = math.ulp(0.0)
+TEXTS = "write 'epsilon=1', 'epsilon=1, delta=1e-6', 'mu=0.5', 'rho=0.1' or 'alpha=8, epsilon=0.5'"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,6 +73,36 @@ class Guarantee:
         if not kind or set(data) != names | {"type", "adjacency"} or data["adjacency"] != kind.adjacency:
             raise InputError(f"data = {data!r} is no guarantee: give the to_dict() of a {', '.join(kinds)}.")
         return kind(**{name: data[name] for name in names})
+
+    @staticmethod
+    def from_text(text: str) -> Guarantee:
+        """The guarantee that a text such as "epsilon=1, delta=1e-6" names by its parameters, as in a YAML file.
+
+        Parameters
+        ----------
+        text : str
+            Names and decimals: "epsilon=1", "epsilon=1, delta=1e-6", "mu=0.5", "rho=0.1" or "alpha=8, epsilon=0.5".
+
+        Returns
+        -------
+        Guarantee
+            The one whose parameters these are.
+
+        Raises
+        ------
+        InputError
+            If the text names the parameters of no guarantee, or a number is not one of its kind.
+
+        Examples
+        --------
+        >>> Guarantee.from_text("epsilon=1, delta=1e-6")
+        ApproxDP(epsilon=1.0, delta=1e-06)
+        """
+        given = _numbers_by_name(text)
+        for kind in Guarantee.__subclasses__():
+            if given.keys() == set(kind.__match_args__):
+                return kind(**given)
+        raise InputError(f"guarantee = {text!r}: {TEXTS}.")
 
     def with_assumptions(self: G, *more: str) -> G:
         """The same guarantee under further assumptions."""
@@ -191,6 +222,21 @@ class ApproxDP(Guarantee):
     notion = "differential privacy"
     epsilon: float
     delta: float
+
+
+def as_guarantee(value: Guarantee | str) -> Guarantee:
+    """A guarantee wherever one is asked for: itself, or the one that a text names; what is neither stays as it is."""
+    return Guarantee.from_text(value) if isinstance(value, str) else value
+
+
+def _numbers_by_name(text: str) -> dict[str, Any]:
+    """The numbers of "name=number, name=number" by name."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    try:
+        found = {name.strip(): float(number) for name, _, number in pairs}
+    except ValueError:
+        found = {}
+    return found if len(found) == len(pairs) else {}  # none may be there twice
 
 
 def gaussian_curve(mu: arb, epsilon: arb) -> arb:

@@ -15,9 +15,10 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.guarantee import Guarantee, as_guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, described, release, reserved
+from riemdp.privacy.written import BallMapping, as_ball
 from riemdp.statistics.adaptive import Adaptation, Adaptive, Exact, Seeded, adaptation, prepare
 from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.gradient import GradientField
@@ -147,9 +148,9 @@ def adaptive_for(query: Query, ball: Ball, guarantee: Guarantee, adapt: bool | A
 
 
 def plan(
-    ball: Ball,
+    ball: Ball | BallMapping,
     n: int,
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     calibration: str = "analytic",
     footpoint: Any = None,
@@ -165,6 +166,7 @@ def plan(
     that nearly all records are within `spread` of their mean; a `note` says what that costs, or that adaptation
     cannot help.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     query = Query(whole_number(n, "n", 1), "auto", calibration, footpoint, statistic)
     if adapt is False:
         return query.request(ball, guarantee).plan_all()
@@ -191,9 +193,9 @@ def _beside(query: Query, ball: Ball, guarantee: Guarantee, adaptive: Adaptive |
 
 
 def rehearse(
-    ball: Ball,
+    ball: Ball | BallMapping,
     n: int,
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     calibration: str = "analytic",
@@ -203,6 +205,7 @@ def rehearse(
     can_gather: bool = True,
 ) -> tuple[str, ...]:
     """Raise whatever `private_mean` of n records would refuse, from public things alone; else what it would suppose."""
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     query = Query(n, mechanism, calibration, footpoint, statistic, can_gather)
     if adaptive_for(query, ball, guarantee, adapt) is None:
@@ -221,8 +224,8 @@ def doubts(
 
 def private_mean(
     X: Any,
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     calibration: str = "analytic",
@@ -244,6 +247,7 @@ def private_mean(
     NoAdaptation warning. A UselessRelease warning, before anything is spent, says that the predicted error is more
     than half of the ball's radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
@@ -297,8 +301,8 @@ class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
 
 def simulate(
     X: Any,
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     size: int,
     seed: int,
@@ -309,6 +313,7 @@ def simulate(
     adapt: bool | Adaptation = False,
 ) -> Simulation:
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count, rng = whole_number(size, "size", 1), np.random.default_rng(whole_number(seed, "seed", 0))
     require_known("mechanism", mechanism, ["auto", *MECHANISMS])
     records = Bounded(X, ball)

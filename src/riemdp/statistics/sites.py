@@ -32,9 +32,10 @@ from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
-from riemdp.privacy.guarantee import Guarantee
+from riemdp.privacy.guarantee import Guarantee, as_guarantee
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release, release
+from riemdp.privacy.written import BallMapping, as_ball
 from riemdp.statistics.mean import MOST_RECORDS, ROUNDING, Query, require_known
 from riemdp.statistics.worth import doubts_about_mean, warn_of
 from riemdp.version import __version__
@@ -200,7 +201,7 @@ def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
     return 1 <= n <= MOST_RECORDS and len(total) == ball.space.dim and sum(x * x for x in total) <= longest**2
 
 
-def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
+def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> SiteSum:
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
@@ -237,6 +238,7 @@ def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
     """
     _require_name(site, "site")
     _require_name(study, "study")
+    ball = as_ball(ball)
     with kernels_for(MOST_RECORDS):
         records = Bounded(X, ball)
         return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
@@ -244,7 +246,7 @@ def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
 
 def private_mean_of_sums(
     sums: Sequence[SiteSum],
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     calibration: str = "analytic",
@@ -286,6 +288,7 @@ def private_mean_of_sums(
     >>> rd.private_mean_of_sums(sums, rd.GDP(1.0)).n
     1000
     """
+    guarantee = as_guarantee(guarantee)
     ball = _common_ball(sums)
     _require_different_sites(sums)
     if ledger is not None and not isinstance(ledger, Ledger):
