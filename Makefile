@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # Modules compile when first imported: most are never.
 INSTALL := $(PIP) install --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 WHEEL = $$(echo build/wheel/*.whl)
-SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name py.typed)
+SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name '*.yml' -o -name py.typed)
 
 .PHONY: help demo test lowest bench scale figures audit fuzz lint docs constraints supply clean
 .NOTPARALLEL:
