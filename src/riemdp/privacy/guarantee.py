@@ -14,7 +14,8 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from riemdp.arithmetic import decimal, largest_float, least_decimal, nearest_float, round_up_decimal
+from riemdp.arguments import whole_number
+from riemdp.arithmetic import decimal, largest_decimal, largest_float, least_decimal, nearest_float, round_up_decimal
 from riemdp.errors import InputError, MechanismError
 
 if TYPE_CHECKING:
@@ -107,6 +108,37 @@ class Guarantee:
     def with_assumptions(self: G, *more: str) -> G:
         """The same guarantee under further assumptions."""
         return replace(self, assumptions=(*self.assumptions, *more))
+
+    def split(self: G, parts: int) -> list[G]:
+        """Equal parts that together spend at most this guarantee, in whatever order.
+
+        Parameters
+        ----------
+        parts : int
+            How many.
+
+        Returns
+        -------
+        list of Guarantee
+            Of the same type, each as large as decimals allow: an equal share of epsilon, rho or delta, of the square
+            of mu; of RDP at the same alpha.
+
+        Raises
+        ------
+        InputError
+            If there are no parts, or a part is too small for a float.
+
+        Examples
+        --------
+        >>> PureDP(1.0).split(5)[0]
+        PureDP(epsilon=0.2)
+        """
+        count, power = whole_number(parts, "parts", 1), 2 if isinstance(self, GDP) else 1
+        divided = {name: value for name, value in self.parameters.items() if name != "alpha"}
+        shares: dict[str, Any] = {
+            name: largest_decimal(decimal(value) ** power / count, power) for name, value in divided.items()
+        }
+        return [replace(self, **shares)] * count
 
     def implies(self, other: Guarantee) -> bool:
         """Whether it is proved that everything which keeps this guarantee keeps the other one."""
