@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 from fractions import Fraction
 
@@ -179,3 +180,8 @@ def test_an_odometer_counts_what_was_spent():
     odometer(measurement(rd.ZCDP(0.25)))
     assert odometer.privacy_loss(1) == rd.compose([rd.GDP(0.5), rd.ZCDP(0.25)], rd.ZCDP(1.0)).rho == 0.375
     assert odometer.privacy_loss(2) == 4 * 0.375
+
+
+def test_its_example_runs():
+    assert doctest.testmod(bridge).attempted
+    assert doctest.testmod(bridge).failed == 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import riemdp as rd
 from riemdp.plots import plot_tradeoff, plot_utility
+from riemdp.privacy import guarantee, written
 from riemdp.privacy.written import as_ball
 
 TEXTS = {
@@ -142,3 +145,9 @@ def test_estimators_take_the_size_from_the_records_if_it_is_left_out():
 def test_private_labels_take_both_forms():
     model = rd.PrivateMDM(ball=BALL, guarantee="mu=1", private_labels=True, classes=[0, 1])
     assert model.fit(X, np.arange(500) % 2).guarantee_.mu == 1.0
+
+
+@pytest.mark.parametrize("module", [guarantee, written], ids=lambda module: module.__name__)
+def test_examples_run(module):
+    done = doctest.testmod(module)
+    assert (done.failed, done.attempted > 0) == (0, True)
