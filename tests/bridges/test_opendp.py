@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ import riemdp as rd
 from riemdp.arithmetic import decimal
 from riemdp.bridges import opendp as bridge
 
-dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed: pip install riemdp[opendp]")
+dp = pytest.importorskip("opendp.prelude", reason="the extra opendp is not installed")
 N = 200
 BALL = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 RECORDS = np.tile([0.0, 0.0, 1.0], (N, 1))
@@ -112,6 +113,13 @@ def test_public_mistakes_are_refused_when_the_measurement_is_made():
         measurement("epsilon=1", mechanism="wrapped-gaussian")
     with pytest.raises(TypeError, match="ledger"):
         measurement("epsilon=1", ledger=None)
+
+
+def test_without_opendp_one_sentence_says_how_to_get_it(monkeypatch):
+    for module in [name for name in sys.modules if name.partition(".")[0] == "opendp"]:
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(rd.InputError, match=r"^opendp is missing: install it with pip install .* in a clone of riemdp\.$"):
+        measurement("epsilon=1")
 
 
 def test_domains_agree_by_number_and_space_alone():

@@ -101,7 +101,7 @@ def _opendp() -> Any:
     try:
         import opendp.prelude
     except ImportError:
-        raise InputError('opendp is not installed: install it with pip install "riemdp[opendp]".') from None
+        raise InputError('opendp is missing: install it with pip install ".[opendp]" in a clone of riemdp.') from None
     return opendp.prelude
 
 
