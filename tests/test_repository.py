@@ -42,13 +42,18 @@ def test_continuous_integration_runs_on_every_python_that_is_supported():
     matrix = read(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
     supported = [text.rpartition(" ")[2] for text in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", text)]
     assert matrix["python"] == supported
-    assert {f"python{python}" for python in matrix["python"]} == {path.stem for path in ROOT.glob("constraints/python*.txt")}
+    assert {f"python{python}" for python in matrix["python"]} == {
+        path.stem for path in ROOT.glob("constraints/python*.txt")
+    }
     assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
 
 
 def test_only_the_job_that_publishes_may_prove_who_it_is():
     jobs = read(".github/workflows/release.yml")["jobs"]
-    assert {name: job.get("permissions") for name, job in jobs.items()} == {"build": None, "publish": {"id-token": "write"}}
+    assert {name: job.get("permissions") for name, job in jobs.items()} == {
+        "build": None,
+        "publish": {"id-token": "write"},
+    }
 
 
 def test_the_hook_lints_with_the_pinned_ruff():

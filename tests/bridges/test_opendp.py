@@ -118,7 +118,9 @@ def test_public_mistakes_are_refused_when_the_measurement_is_made():
 def test_without_opendp_one_sentence_says_how_to_get_it(monkeypatch):
     for module in [name for name in sys.modules if name.partition(".")[0] == "opendp"]:
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(rd.InputError, match=r"^opendp is missing: install it with pip install .* in a clone of riemdp\.$"):
+    with pytest.raises(
+        rd.InputError, match=r"^opendp is missing: install it with pip install .* in a clone of riemdp\.$"
+    ):
         measurement("epsilon=1")
 
 

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 Loss = float | tuple[float, float]
 
 
-def make_private_mean(
-    ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **options: Any
-) -> Any:
+def make_private_mean(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **options: Any) -> Any:
     """A private mean of n records as a measurement of OpenDP.
 
     Parameters
