@@ -76,13 +76,15 @@ class Guarantee:
         return kind(**{name: data[name] for name in names})
 
     @staticmethod
-    def from_text(text: str) -> Guarantee:
+    def from_text(text: str, name: str = "guarantee") -> Guarantee:
         """The guarantee that a text such as "epsilon=1, delta=1e-6" names by its parameters, as in a YAML file.
 
         Parameters
         ----------
         text : str
             Names and decimals: "epsilon=1", "epsilon=1, delta=1e-6", "mu=0.5", "rho=0.1" or "alpha=8, epsilon=0.5".
+        name : str
+            Of the argument, for the message if the text is wrong.
 
         Returns
         -------
@@ -103,7 +105,7 @@ class Guarantee:
         for kind in Guarantee.__subclasses__():
             if given.keys() == set(kind.__match_args__):
                 return kind(**given)
-        raise InputError(f"guarantee = {text!r}: {TEXTS}.")
+        raise InputError(f"{name} = {text!r}: {TEXTS}.")
 
     def with_assumptions(self: G, *more: str) -> G:
         """The same guarantee under further assumptions."""
@@ -256,9 +258,9 @@ class ApproxDP(Guarantee):
     delta: float
 
 
-def as_guarantee(value: Guarantee | str) -> Guarantee:
+def as_guarantee(value: Guarantee | str, name: str = "guarantee") -> Guarantee:
     """A guarantee wherever one is asked for: itself, or the one that a text names; what is neither stays as it is."""
-    return Guarantee.from_text(value) if isinstance(value, str) else value
+    return Guarantee.from_text(value, name) if isinstance(value, str) else value
 
 
 def _numbers_by_name(text: str) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class Ledger:
         anchor: str | Path | None = None,
         must_exist: bool = False,
     ) -> None:
-        budget = None if budget is None else as_guarantee(budget)
+        budget = None if budget is None else as_guarantee(budget, "budget")
         _require(isinstance(budget, Guarantee | None), f"budget {budget!r} is no guarantee; give GDP(1) say.")
         _require(path != ":memory:", "path ':memory:' would forget what was spent; give the name of a file.")
         try:
