@@ -12,15 +12,16 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # Modules compile when first imported: most are never.
 INSTALL := $(PIP) install --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 WHEEL = $$(echo build/wheel/*.whl)
-SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name '*.md' -o -name py.typed)
+SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name '*.md' -o -name '*.yml' -o -name py.typed)
 
-.PHONY: help demo test lowest bench scale figures audit fuzz lint docs constraints supply clean
+.PHONY: help demo test coverage lowest bench scale figures audit fuzz lint docs constraints supply clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    private means of real data: a table, a picture and a report in demo/"
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
+	@echo "make coverage the test suite again, and which lines of the package it runs (htmlcov/)"
 	@echo "make lowest  the test suite again, with the lowest versions that are allowed (constraints/lowest.txt), on $(OLDEST)"
 	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
 	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
@@ -39,6 +40,9 @@ demo: .venv/runtime.done
 
 test: .venv/test.done
 	RIEMDP_TESTS_ON_WHEEL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+coverage: .venv/test.done .venv/coverage.done
+	RIEMDP_TESTS_ON_WHEEL=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term --cov-report=html $(ARGS)
 
 # Old packages warn of what is new beneath them: that alone is not an error here.
 lowest: build/wheel.done
@@ -87,7 +91,7 @@ lint: .venv/lint.done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv build demo site figures benchmarks/results audits/results
+	rm -rf .venv build htmlcov .coverage demo site figures benchmarks/results audits/results
 
 .venv/pip.done:
 	@echo "Making .venv"

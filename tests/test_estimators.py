@@ -648,3 +648,58 @@ def test_adaptive_class_means_cost_one_entry_and_err_less(tmp_path):
     assert all(release.ball.radius < wide.radius for release in model.releases_)
     with pytest.raises(rd.InputError, match="adapt"):
         PrivateMDM(ball=wide, guarantee=rd.GDP(1.0), adapt=True, private_labels=True, classes=[0, 1]).fit(X, y)
+
+
+# --- tangent vectors, there and back, and as pyRiemann has them ---------------------------------------------------
+
+
+def tangent(space, guarantee="mu=5", **options):
+    ball = rd.Ball.from_eigenvalue_bounds(space, 0.05, 20.0)
+    rng = np.random.default_rng(3)
+    raw = rng.normal(size=(200, space.k, 3 * space.k))
+    records = raw @ raw.swapaxes(1, 2) / (3 * space.k)
+    return PrivateTangentSpace(ball=ball, guarantee=guarantee, statistic="tangent-mean", **options).fit(records), records
+
+
+SPACES = [SPD3, rd.SPDLogEuclidean(3)]
+spaces = pytest.mark.parametrize("space", SPACES, ids=lambda space: type(space).__name__)
+
+
+@spaces
+@pytest.mark.parametrize("basis", ["orthonormal", "pyriemann"])
+def test_inverse_transform_gives_the_records_back(space, basis):
+    model, records = tangent(space, basis=basis)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(records)), records, rtol=1e-9, atol=1e-11)
+
+
+def test_inverse_transform_of_other_spaces():
+    ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    points = rd.simulate(np.tile(ball.center, (20, 1)), ball, "mu=1", size=50, seed=0)
+    model = PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(points)
+    inside = points[ball.space.dist(points, ball.center) < 0.5]
+    assert len(inside) > 10
+    np.testing.assert_allclose(model.inverse_transform(model.transform(inside)), inside, atol=1e-12)
+
+
+@pytest.mark.parametrize(("space", "metric"), [(SPACES[0], "riemann"), (SPACES[1], "logeuclid")], ids=["riemann", "logeuclid"])
+def test_the_basis_of_pyriemann_is_that_of_its_tangent_space(space, metric):
+    from pyriemann.tangentspace import TangentSpace
+
+    model, records = tangent(space, basis="pyriemann")
+    theirs = TangentSpace(metric=metric)
+    theirs.reference_ = model.mean_
+    np.testing.assert_allclose(model.transform(records), theirs.transform(records), rtol=1e-9, atol=1e-10)
+    vectors = np.random.default_rng(0).normal(size=(5, space.dim)) / 4
+    np.testing.assert_allclose(model.inverse_transform(vectors), theirs.inverse_transform(vectors), rtol=1e-9, atol=1e-10)
+
+
+def test_wrong_bases_and_vectors_get_one_sentence():
+    with pytest.raises(rd.InputError, match="basis = 'other'"):
+        tangent(SPD3, basis="other")
+    with pytest.raises(rd.InputError, match="basis = 'pyriemann' belongs to SPDAffine and SPDLogEuclidean"):
+        PrivateTangentSpace(ball=rd.Ball(rd.Euclidean(2), [0, 0], 1.0), guarantee="mu=1", basis="pyriemann").fit(np.zeros((9, 2)))
+    model, _ = tangent(SPD3)
+    with pytest.raises(rd.InputError, match=r"X has shape \(2, 5\): pass tangent vectors of shape \(n, 6\)"):
+        model.inverse_transform(np.zeros((2, 5)))
+    with pytest.raises(rd.InputError, match="X holds NaN"):
+        model.inverse_transform(np.full((2, 6), np.nan))

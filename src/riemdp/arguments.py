@@ -45,11 +45,16 @@ def rounded_up(number: float) -> str:
 
 
 def as_array(value: Any, name: str) -> Array:
-    """`value` as an array, whatever it holds."""
+    """`value` as an array, whatever it holds; arrays of other libraries by the exchange that they offer."""
     try:
-        return np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
+        return np.from_dlpack(value) if _only_exchanges(value) else np.asarray(value)
+    except (ValueError, TypeError, OverflowError, RuntimeError, BufferError):
         raise InputError(f"{name} does not form one array: pass numbers in rows of one shape.") from None
+
+
+def _only_exchanges(value: Any) -> bool:
+    """Whether it is an array of the array API that NumPy does not read by itself."""
+    return hasattr(value, "__dlpack__") and not hasattr(value, "__array__")
 
 
 def floats(array: Array) -> Array:

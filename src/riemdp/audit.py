@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
@@ -27,6 +27,7 @@ from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import rehearse, simulated
 from riemdp.statistics.prepared import Prepared
+from riemdp.written import BallMapping, as_ball
 
 Measure = Callable[[Array, Array], Array]
 Draw = Callable[..., Array]  # (records, size=, seed=) -> coordinates of releases
@@ -308,11 +309,12 @@ def _conclude(
 # --- what users call -----------------------------------------------------------------------------------
 
 
-def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9999) -> Audit:
+def audit_draws(a: Any, b: Any, guarantee: Guarantee | str, *, confidence: float = 0.9999) -> Audit:
     """Audit any mechanism: `a` and `b`, (draws, d), are independent draws of its outputs under neighbouring data.
 
     Outputs are given by d coordinates of whatever kind. The first quarter of the draws choose the test.
     """
+    guarantee = as_guarantee(guarantee)
     samples, error = (_sample(a, "a"), _sample(b, "b")), _error(confidence)
     if samples[0].shape[1] != samples[1].shape[1]:
         raise InputError(f"b has {samples[1].shape[1]} coordinates, a has {samples[0].shape[1]}: pass equally many.")
@@ -323,9 +325,9 @@ def audit_draws(a: Any, b: Any, guarantee: Guarantee, *, confidence: float = 0.9
 
 
 def audit(
-    ball: Ball,
+    ball: Ball | BallMapping,
     n: int,
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     statistic: str = "frechet-mean",
@@ -343,6 +345,7 @@ def audit(
     them one by one); `progress` is told how many are new, 2 draws in all. A quarter of them choose the data sets and
     the test. Needs no data.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count = default_draws(adapt) if draws is None else draws
     ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
     prepared = rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from riemdp.io.rows import Rows
 from riemdp.manifolds.description import Seen
 from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
+from riemdp.written import BallMapping, as_ball
 
 Array = NDArray[Any]
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
@@ -48,12 +49,13 @@ class Check:
         ) + "".join(f" {text}" for text in self.findings)
 
 
-def check(X: Any, ball: Ball) -> Check:
+def check(X: Any, ball: Ball | BallMapping) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private.
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
     that are mirror images of the centre's kind; each space says what it is of its records.
     """
+    ball = as_ball(ball)
     distances, *measured = Rows(Bounded(X, ball)._raw, (partial(_looks, ball),)).all().T
     usable = distances[np.isfinite(distances)]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []

@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 
 import mpmath as mp
@@ -779,3 +779,40 @@ def test_largest_float_finds_the_last_float_wherever_it_starts(root, power, prob
     assert largest_float(lambda x: float(x > root), 0.5, *probes) == root
     assert largest_float(lambda x: 1.0 + 0 * x, 0.5, *probes) == 0.0
     assert largest_float(lambda x: 0.1 + 0 * x, 0.5, *probes) == np.finfo(float).max
+
+
+# --- equal parts ------------------------------------------------------------------------------------------------
+
+WHOLES = [PureDP(1.0), PureDP(0.3), GDP(1.0), GDP(0.1), ZCDP(0.7), RDP(8.0, 0.5), ApproxDP(1.0, 1e-6), ApproxDP(0.3, 0.1)]
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=repr)
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 10, 64])
+def test_equal_parts_fit_the_whole(whole, count):
+    parts = whole.split(count)
+    assert len(parts) == count
+    assert len(set(parts)) == 1
+    assert compose(parts, whole) <= whole
+
+
+@pytest.mark.parametrize("whole", [w for w in WHOLES if not isinstance(w, ApproxDP)], ids=repr)
+@pytest.mark.parametrize("count", [3, 5, 7])
+def test_equal_parts_are_as_large_as_decimals_allow(whole, count):
+    name = list(whole.parameters)[-1]
+    part = whole.split(count)[0]
+    larger = replace(part, **{name: math.nextafter(part.parameters[name], math.inf)})
+    assert not compose([larger] * count, whole) <= whole
+
+
+def test_parts_are_decimals_as_people_type_them():
+    assert PureDP(1.0).split(5) == [PureDP(0.2)] * 5
+    assert ApproxDP(1.0, 1e-6).split(5) == [ApproxDP(0.2, 2e-7)] * 5
+    assert RDP(8.0, 0.5).split(5) == [RDP(8.0, 0.1)] * 5
+    assert GDP(1.0).split(4) == [GDP(0.5)] * 4
+    assert PureDP(1.0, assumptions=("ideal",)).split(2)[0].assumptions == ("ideal",)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, True, "2"])
+def test_parts_are_counted(count):
+    with pytest.raises(InputError, match="parts = "):
+        PureDP(1.0).split(count)

@@ -25,6 +25,25 @@ def small_coords(space, *lead):
 
 
 @every_space
+def test_a_geodesic_at_several_times_is_the_curve_through_them(space):
+    a, b = batch(space, 2)
+    times = np.linspace(0, 1, 5)
+    curve = space.geodesic(a, b, times)
+    assert curve.shape == (5, *space.point_shape)
+    np.testing.assert_array_equal(curve, np.stack([space.geodesic(a, b, time) for time in times]))
+
+
+@pytest.mark.filterwarnings("ignore:.*expand_dims:DeprecationWarning")  # within pyRiemann
+@pytest.mark.parametrize(("space", "metric"), [(rd.SPDAffine(3), "riemann"), (rd.SPDLogEuclidean(3), "logeuclid")])
+def test_a_time_for_each_pair_as_pyriemann_takes_it(space, metric):
+    from pyriemann.geometry.geodesic import geodesic
+
+    a, b = batch(space, 4), batch(space, 4, seed=1)
+    times = np.linspace(0, 1, 4)
+    np.testing.assert_allclose(space.geodesic(a, b, times), geodesic(a, b, times, metric=metric), rtol=1e-8, atol=1e-10)
+
+
+@every_space
 def test_leading_axes_broadcast_in_every_method(space):
     base, point, c = batch(space, 3, 1), batch(space, 2, seed=1), small_coords(space, 3, 2)
     shape = space.point_shape

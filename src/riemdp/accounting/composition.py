@@ -9,23 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
-from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, stated
+from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, G, Guarantee, PureDP, as_guarantee, stated
 from riemdp.accounting.losses import Losses
 from riemdp.accounting.stored import agree, fraction_from_text, losses_from_dict, losses_to_dict
 from riemdp.arithmetic import decimal, largest_decimal, least_decimal
 from riemdp.errors import InputError
 
 
-def compose(guarantees: Iterable[Guarantee], like: G) -> G | None:
+@overload
+def compose(guarantees: Iterable[Guarantee | str], like: G) -> G | None: ...
+@overload
+def compose(guarantees: Iterable[Guarantee | str], like: str) -> Guarantee | None: ...
+def compose(guarantees: Iterable[Guarantee | str], like: Guarantee | str) -> Guarantee | None:
     """The total of adaptive sequential composition as a guarantee of like's type; None if nothing was spent.
 
     Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon, exact
     for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter, and more of
     them never come to less.
     """
-    entries = list(guarantees)
+    entries, like = list(map(as_guarantee, guarantees)), as_guarantee(like)
     if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):
         raise InputError(f"guarantees = {entries!r}, like = {like!r} are not all such: give e.g. GDP(1.0).")
     spent = nothing_spent(like)

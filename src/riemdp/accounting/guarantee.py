@@ -15,7 +15,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from riemdp.accounting.curves import gaussian_curve, renyi_delta, response_curve, response_divergence
-from riemdp.arithmetic import decimal, largest_float, least_decimal, round_up_decimal
+from riemdp.arguments import whole_number
+from riemdp.arithmetic import decimal, largest_decimal, largest_float, least_decimal, round_up_decimal
 from riemdp.errors import InputError, MechanismError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", bound="Guarantee")
 SMALLEST_POSITIVE = math.ulp(0.0)
+TEXTS = "write 'epsilon=1', 'epsilon=1, delta=1e-6', 'mu=0.5', 'rho=0.1' or 'alpha=8, epsilon=0.5'"
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,9 +76,72 @@ class Guarantee:
             raise InputError(f"data = {data!r} is no guarantee: give the to_dict() of a {', '.join(kinds)}.")
         return kind(**{name: data[name] for name in names})
 
+    @staticmethod
+    def from_text(text: str, name: str = "guarantee") -> Guarantee:
+        """The guarantee that a text such as "epsilon=1, delta=1e-6" names by its parameters, as in a YAML file.
+
+        Parameters
+        ----------
+        text : str
+            Names and decimals: "epsilon=1", "epsilon=1, delta=1e-6", "mu=0.5", "rho=0.1" or "alpha=8, epsilon=0.5".
+        name : str
+            Of the argument, for the message if the text is wrong.
+
+        Returns
+        -------
+        Guarantee
+            The one whose parameters these are.
+
+        Raises
+        ------
+        InputError
+            If the text names the parameters of no guarantee, or a number is not one of its kind.
+
+        Examples
+        --------
+        >>> Guarantee.from_text("epsilon=1, delta=1e-6")
+        ApproxDP(epsilon=1.0, delta=1e-06)
+        """
+        given = _numbers_by_name(text)
+        for kind in Guarantee.__subclasses__():
+            if given.keys() == set(kind.__match_args__):
+                return kind(**given)
+        raise InputError(f"{name} = {text!r}: {TEXTS}.")
+
     def with_assumptions(self: G, *more: str) -> G:
         """The same guarantee under further assumptions."""
         return replace(self, assumptions=(*self.assumptions, *more))
+
+    def split(self: G, parts: int) -> list[G]:
+        """Equal parts that together spend at most this guarantee, in whatever order.
+
+        Parameters
+        ----------
+        parts : int
+            How many.
+
+        Returns
+        -------
+        list of Guarantee
+            Of the same type, each as large as decimals allow: an equal share of epsilon, rho or delta, of the square
+            of mu; of RDP at the same alpha.
+
+        Raises
+        ------
+        InputError
+            If there are no parts, or a part is too small for a float.
+
+        Examples
+        --------
+        >>> PureDP(1.0).split(5)[0]
+        PureDP(epsilon=0.2)
+        """
+        count, power = whole_number(parts, "parts", 1), 2 if isinstance(self, GDP) else 1
+        divided = {name: value for name, value in self.parameters.items() if name != "alpha"}
+        shares: dict[str, Any] = {
+            name: largest_decimal(decimal(value) ** power / count, power) for name, value in divided.items()
+        }
+        return [replace(self, **shares)] * count
 
     def implies(self, other: Guarantee) -> bool:
         """Whether it is proved that everything which keeps this guarantee keeps the other one."""
@@ -192,6 +257,21 @@ class ApproxDP(Guarantee):
     notion = "differential privacy"
     epsilon: float
     delta: float
+
+
+def as_guarantee(value: Guarantee | str, name: str = "guarantee") -> Guarantee:
+    """A guarantee wherever one is asked for: itself, or the one that a text names; what is neither stays as it is."""
+    return Guarantee.from_text(value, name) if isinstance(value, str) else value
+
+
+def _numbers_by_name(text: str) -> dict[str, Any]:
+    """The numbers of "name=number, name=number" by name."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    try:
+        found = {name.strip(): float(number) for name, _, number in pairs}
+    except ValueError:
+        found = {}
+    return found if len(found) == len(pairs) else {}  # none may be there twice
 
 
 def checked(name: str, value: object) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import Parameter, signature
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,6 +22,7 @@ from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import private_mean
+from riemdp.written import BallMapping, as_ball
 
 MODEL_FORMAT = 1  # of estimators in pickles; those without a number are older
 
@@ -32,8 +33,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        ball: Ball | Callable[[int], Ball],
-        guarantee: Guarantee,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
         mechanism: str = "auto",
         calibration: str = "analytic",
         footpoint: Any = None,
@@ -90,12 +91,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, X: Any) -> Any:
         """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
-        if not isinstance(self.ball, Ball):
+        ball = as_ball(self.ball) if _has_size(self.ball) else self.ball
+        if not isinstance(ball, Ball):
             return numbers(X, None)
-        records, space = self.ball.space.numbers(X), self.ball.space
+        records, space = ball.space.numbers(X), ball.space
         if not np.iscomplexobj(records):
             return records
-        return space.write(space.read(records, "X"), self.ball.center)
+        return space.write(space.read(records, "X"), ball.center)
 
     def _dask_array(self, X: Any) -> Any:
         """As it is: what scikit-learn validates it would load into memory."""
@@ -103,7 +105,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return X
 
     def _public_ball(self, X: Array) -> Ball:
-        return self.ball(X.shape[1]) if callable(self.ball) else self.ball
+        return as_ball(self.ball(X.shape[1]) if callable(self.ball) else self.ball, shape=tuple(X.shape))
 
     def _fit_mean(self, X: Any) -> Self:
         with all_or_nothing(self):
@@ -120,6 +122,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         coords = Bounded(self._validated(X, reset=False), self.ball_)._coordinates.all()
         return np.asarray(self.ball_.space.exp_coords(coords, self.ball_.inner_center))
+
+
+def _has_size(ball: Any) -> TypeGuard[BallMapping]:
+    """Whether a ball that is written down says how large its space is; else the records do."""
+    return isinstance(ball, Mapping) and "size" in ball
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from riemdp.estimators.base import PrivateEstimator
 class PrivateFrechetMean(PrivateEstimator):
     """A differentially private Fréchet mean: `private_mean` as an estimator.
 
-    `ball` is a public Ball, or a function from the number of features (X.shape[1]) to one; to be pickled it must be
-    defined in a module. `guarantee` is what a fit spends. The other arguments are those of `private_mean`.
+    `ball` is a public Ball, or a mapping that describes one, without a "size" if the number of features (X.shape[1])
+    gives it, or a function from that number to a ball; to be pickled it must be defined in a module. `guarantee` is
+    what a fit spends, also as a text. The other arguments are those of `private_mean`.
 
     After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
     A fit that the ledger refuses raises BudgetExceeded and changes nothing.

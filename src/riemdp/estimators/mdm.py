@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
-from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
@@ -19,6 +19,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means
+from riemdp.written import BallMapping
 
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
 ONE_RECORD = "protects a record: one per person"
@@ -53,8 +54,8 @@ class PrivateMDM(
     def __init__(
         self,
         *,
-        ball: Ball | Callable[[int], Ball],
-        guarantee: Guarantee,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
         mechanism: str = "auto",
         calibration: str = "analytic",
         footpoint: Any = None,
@@ -101,7 +102,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
         groups = [records[labels == label] for label in self.classes_]
         self.releases_ = parallel_means(
-            groups, self.ball_, self.guarantee, self.ledger, self.note, **self._asked
+            groups, self.ball_, as_guarantee(self.guarantee), self.ledger, self.note, **self._asked
         )
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
@@ -116,7 +117,7 @@ class PrivateMDM(
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
         labels = _labels(y, len(records), self.classes_)
         joint, self.left_out_ = joint_means(
-            records, labels, len(self.classes_), self.ball_, self.guarantee, self.ledger,
+            records, labels, len(self.classes_), self.ball_, as_guarantee(self.guarantee), self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
         )  # fmt: skip
         self.releases_, self.guarantee_ = (joint,), joint.guarantee

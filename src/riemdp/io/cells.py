@@ -75,7 +75,7 @@ def numbers(X: Any, shape: Shape | None, complex_shape: Shape | None = None) -> 
         return _of_objects(X, shape, complex_shape) if dtype.kind == "O" else X
     if isinstance(X, Sequence) and not isinstance(X, str | bytes):
         return _of_list(X, shape, complex_shape)
-    array = _quietly(np.asarray, X) if hasattr(X, "__array__") else None  # a frame, a nullable array, a tensor
+    array = _quietly(_as_numpy, X)  # of a frame, a nullable array, a tensor
     if array is None or array.dtype.kind in "fiuc":
         return X if array is None else array
     return _of_objects(array.astype(object), shape, complex_shape)
@@ -155,6 +155,13 @@ def _commonest(records: Iterable[Any]) -> Shape:
     """The shape that most records have."""
     made = (_quietly(lambda value: np.array(value, dtype=object), record) for record in records)
     return Counter(() if array is None else array.shape for array in made).most_common(1)[0][0]
+
+
+def _as_numpy(X: Any) -> Array | None:
+    """An array of another library, by either exchange that it may offer; None if it offers none."""
+    if hasattr(X, "__array__"):
+        return np.asarray(X)
+    return np.from_dlpack(X) if hasattr(X, "__dlpack__") else None
 
 
 def _quietly(make: Callable[[Any], Any], value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP
+from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array
 from riemdp.plots.style import BLACK, BLUE, VERMILION, legend, light
@@ -28,14 +28,14 @@ def symbolic(guarantee: Guarantee, *, open_: bool = False, exact: bool = False) 
     return f"{shown[0]}-{kind}" if open_ and len(shown) == 1 else f"({', '.join(shown)})-{kind}"
 
 
-def tradeoff(guarantee: Guarantee, type_one: ArrayLike) -> Array:
+def tradeoff(guarantee: Guarantee | str, type_one: ArrayLike) -> Array:
     """The least type II error of any test, at most `type_one` wrong the other way, of whose record was in.
 
     Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
     Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
     that follow, a lower bound.
     """
-    a = np.asarray(type_one, dtype=float)
+    a, guarantee = np.asarray(type_one, dtype=float), as_guarantee(guarantee)
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"guarantee = {guarantee!r}: pass for example PureDP(1.0) or GDP(0.5).")
     if not ((a >= 0) & (a <= 1)).all():
@@ -66,10 +66,11 @@ def is_exact_tradeoff(guarantee: Guarantee) -> bool:
     return isinstance(guarantee, PureDP | ApproxDP | GDP)
 
 
-def plot_tradeoff(guarantee: Guarantee) -> Figure:
+def plot_tradeoff(guarantee: Guarantee | str) -> Figure:
     """What the guarantee leaves to whoever tests whether a given record was in the data."""
     from matplotlib.figure import Figure
 
+    guarantee = as_guarantee(guarantee)
     a = np.unique(np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 1, 200)]))
     curve, shown = tradeoff(guarantee, a), symbolic(guarantee)
     figure = Figure(figsize=(4.6, 5.0), layout="constrained", facecolor="white")

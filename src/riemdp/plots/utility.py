@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.manifolds.base import Array
@@ -20,6 +20,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name
+from riemdp.written import BallMapping, as_ball
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +38,8 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def plot_utility(
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     n: int | Sequence[int],
     strengths: Sequence[float] | None = None,
@@ -51,6 +52,7 @@ def plot_utility(
     Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
     from a tenth to ten times the guarantee's own.
     """
+    ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     if np.ndim(n) == 0:
         places: Any = _strengths(guarantee, strengths)
         asked = [(whole_number(n, "n", 1), _with_strength(guarantee, s)) for s in places]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_from_dict
-from riemdp.accounting.guarantee import RDP, Guarantee, stated
+from riemdp.accounting.guarantee import RDP, Guarantee, as_guarantee, stated
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
@@ -155,12 +155,13 @@ class Ledger:
     def __init__(
         self,
         path: str | Path,
-        budget: Guarantee | None = None,
+        budget: Guarantee | str | None = None,
         timeout: float = 30.0,
         *,
         anchor: str | Path | None = None,
         must_exist: bool = False,
     ) -> None:
+        budget = None if budget is None else as_guarantee(budget, "budget")
         _require(isinstance(budget, Guarantee | None), f"budget {budget!r} is no guarantee; give GDP(1) say.")
         _require(path != ":memory:", "path ':memory:' would forget what was spent; give the name of a file.")
         try:
@@ -181,9 +182,10 @@ class Ledger:
             if self.anchor and not self.anchor.last():
                 self.anchor.add(*last_entry(db))
 
-    def reserve(self, guarantee: Guarantee, description: str = "") -> int:
+    def reserve(self, guarantee: Guarantee | str, description: str = "") -> int:
         """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
         _require(str(description).isprintable(), f"description {description!r} is not one printable line.")
+        guarantee = as_guarantee(guarantee)
         _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give GDP(0.1) say.")
         with self._transaction("BEGIN IMMEDIATE") as db:
             count = self._count(db)

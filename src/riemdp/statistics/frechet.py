@@ -19,6 +19,7 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.capabilities import ClosedFormMean, FlatMean, FrechetModel, LocalModel
+from riemdp.statistics.weighted import WeightedRecords, Weights, positive_weights
 
 # Without a tolerance, a bound above this share of the records' distance (or of 1) is not called a mean.
 LOOSEST = 1e-2
@@ -56,7 +57,14 @@ class RecordSums(Protocol):
         """Raise unless a critical point next to x can only be the mean."""
 
 
-def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_iter: int = 50) -> FrechetMean:
+def frechet_mean(
+    X: ArrayLike,
+    space: Space,
+    tol: float | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    max_iter: int = 50,
+) -> FrechetMean:
     """Fréchet mean of the points X (n, *point_shape): argmin_x sum_i rho(x, x_i)². Not private.
 
     Flat spaces have it in closed form; elsewhere it is found by Newton's method, with a certificate.
@@ -71,6 +79,9 @@ def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_it
     tol
         The largest `error_bound` to accept. By default the mean is as accurate as float64 can certify for these
         records, and `error_bound` says how accurate that is.
+    sample_weight
+        How much each record counts, (n,): not negative, by default all the same. The mean is then argmin_x
+        sum_i w_i rho(x, x_i)². A record of weight 0 is left out.
     max_iter
         Passes over the records, at most.
 
@@ -98,7 +109,7 @@ def frechet_mean(X: ArrayLike, space: Space, tol: float | None = None, *, max_it
         raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10, or leave it out.")
     passes = whole_number(max_iter, "max_iter", 1)
     with one_blas_thread():  # already for the checks: its threads spin on for milliseconds
-        result = solve(_records(X, space), None if tol is None else float(tol), passes)
+        result = solve(_weighted(_records(X, space), sample_weight), None if tol is None else float(tol), passes)
     return FrechetMean(space.write(result.point, X), result.error_bound, result.iterations)
 
 
@@ -150,6 +161,15 @@ def _records(X: Any, space: Space) -> Records:
     if settled is not array:  # else all of them are points
         map_ranges(lambda i, j: _check_block(array[i:j], i, space), len(array), ROWS)
     return Records(settled, space)
+
+
+def _weighted(records: Records, sample_weight: Any) -> RecordSums:
+    """The records themselves, or as often as their weights say; those that do not count are left out."""
+    if sample_weight is None:
+        return records
+    weights = positive_weights(sample_weight, len(records.points))
+    counting = Records(records.points[weights > 0], records.space)
+    return WeightedRecords(counting, Weights.of(weights[weights > 0]))
 
 
 def _check_block(block: Array, start: int, space: Space) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import written
@@ -21,12 +21,13 @@ from riemdp.statistics.catalogue import require_known
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import Doubt, warn_of
+from riemdp.written import BallMapping, as_ball
 
 
 def plan(
-    ball: Ball,
+    ball: Ball | BallMapping,
     n: int,
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     calibration: str = "analytic",
     footpoint: Any = None,
@@ -43,7 +44,7 @@ def plan(
     cannot help.
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
-    query = Query(ball, whole_number(n, "n", 1), guarantee, **asked)
+    query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
     if adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)
@@ -68,23 +69,23 @@ def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
 
 
-def rehearse(ball: Ball, n: int, guarantee: Guarantee, **asked: Any) -> Prepared:
+def rehearse(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> Prepared:
     """What `private_mean` of n records would do, from public things alone; raises whatever it would refuse.
 
     `asked` are its options, and whether the source `can_gather` all records in memory.
     """
-    return prepare(Query(ball, n, guarantee, **asked))
+    return prepare(Query(as_ball(ball), n, as_guarantee(guarantee), **asked))
 
 
-def doubts(ball: Ball, n: int, guarantee: Guarantee, **asked: Any) -> list[Doubt]:
+def doubts(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> list[Doubt]:
     """What public numbers say against a private mean of n records that `rehearse` does not refuse."""
     return rehearse(ball, n, guarantee, **asked).doubts
 
 
 def private_mean(
     X: Any,
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     calibration: str = "analytic",
@@ -113,11 +114,13 @@ def private_mean(
     return prepared.release(records, ledger, note)
 
 
-def _prepared(X: Any, ball: Ball, guarantee: Guarantee, **asked: Any) -> tuple[Bounded, Prepared]:
+def _prepared(
+    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, **asked: Any
+) -> tuple[Bounded, Prepared]:
     """The records, of which nothing has been read but their form, and what will be done with them."""
     require_known("mechanism", asked["mechanism"], ["auto", *MECHANISMS])
-    records = Bounded(X, ball)
-    return records, rehearse(ball, records.n, guarantee, can_gather=records.can_gather, **asked)
+    records = Bounded(X, as_ball(ball))
+    return records, rehearse(records.ball, records.n, guarantee, can_gather=records.can_gather, **asked)
 
 
 class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
@@ -128,8 +131,8 @@ class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
 
 def simulate(
     X: Any,
-    ball: Ball,
-    guarantee: Guarantee,
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
     *,
     size: int,
     seed: int,

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
@@ -38,6 +38,7 @@ from riemdp.privacy.release import Release
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
+from riemdp.written import BallMapping, as_ball
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
@@ -200,7 +201,7 @@ def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
     return 1 <= n <= MOST_RECORDS and len(total) == ball.space.dim and sum(x * x for x in total) <= longest**2
 
 
-def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
+def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> SiteSum:
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
@@ -237,6 +238,7 @@ def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
     """
     _require_name(site, "site")
     _require_name(study, "study")
+    ball = as_ball(ball)
     with kernels_for(MOST_RECORDS):
         records = Bounded(X, ball)
         return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
@@ -244,7 +246,7 @@ def site_sum(X: Any, ball: Ball, *, site: str, study: str) -> SiteSum:
 
 def private_mean_of_sums(
     sums: Sequence[SiteSum],
-    guarantee: Guarantee,
+    guarantee: Guarantee | str,
     *,
     mechanism: str = "auto",
     calibration: str = "analytic",
@@ -286,6 +288,7 @@ def private_mean_of_sums(
     >>> rd.private_mean_of_sums(sums, rd.GDP(1.0)).n
     1000
     """
+    guarantee = as_guarantee(guarantee)
     ball = _common_ball(sums)
     _require_different_sites(sums)
     require_ledger(ledger)
