@@ -26,7 +26,7 @@ def test_every_file_of_the_folder_is_on_the_page():
 
 def test_whatever_the_folder_is_said_to_rely_on_exists():
     for name in re.findall(r"`([\w/]+(?:\.py|/))`", PAGE):
-        assert (PACKAGE / name).exists() or (PACKAGE.parents[1] / name).exists(), name
+        assert (PACKAGE / name).exists() or (PROOFS.parents[1] / name).exists(), name
 
 
 def test_the_page_says_how_long_files_are():
