@@ -21,6 +21,7 @@ from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Plan
@@ -406,10 +407,10 @@ def audit(
     n: int,
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    statistic: str = "frechet-mean",
+    mechanism: MechanismName = "auto",
+    statistic: StatisticName = "frechet-mean",
     footpoint: Any = None,
-    calibration: str = "analytic",
+    calibration: CalibrationName = "analytic",
     adapt: bool | Adaptation = False,
     draws: int | None = None,
     confidence: float = 0.9999,

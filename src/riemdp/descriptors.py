@@ -20,6 +20,7 @@ from riemdp.errors import InputError
 from riemdp.io.sources import is_dask
 from riemdp.kernels.threads import map_ranges, this_thread_only
 from riemdp.manifolds.base import Array
+from riemdp.names import FeaturesName
 
 Region = tuple[int, int, int, int]
 
@@ -36,7 +37,7 @@ BLOCK_PIXELS = 2**16
 
 
 def covariance_descriptors(
-    images: ArrayLike, eta: float = 1e-6, features: str = "tuzel", *, region: Region | None = None
+    images: ArrayLike, eta: float = 1e-6, features: FeaturesName = "tuzel", *, region: Region | None = None
 ) -> Array:
     """Covariance descriptors (n, k, k) of grey images (n, h, w) or RGB images (n, h, w, 3).
 
@@ -128,7 +129,7 @@ class _Job:
 
 
 def descriptor_eigenvalue_bounds(
-    channels: int, eta: float = 1e-6, features: str = "tuzel", tight: bool = True
+    channels: int, eta: float = 1e-6, features: FeaturesName = "tuzel", tight: bool = True
 ) -> tuple[float, float]:
     """Public bounds (lo, hi) = (eta, b + eta) on every eigenvalue of every covariance descriptor.
 

@@ -15,6 +15,7 @@ from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
 from riemdp.manifolds.base import Array
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -111,10 +112,10 @@ class PrivateMDM(
         *,
         ball: Ball | BallMapping | Callable[[int], Ball],
         guarantee: Guarantee | str,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
+        mechanism: MechanismName = "auto",
+        calibration: CalibrationName = "analytic",
         footpoint: Any = None,
-        statistic: str = "frechet-mean",
+        statistic: StatisticName = "frechet-mean",
         adapt: bool | Adaptation = False,
         private_labels: bool = False,
         classes: Any = None,

@@ -15,6 +15,7 @@ from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.upper_triangles import from_upper_triangles, require_matrices, upper_triangles
+from riemdp.names import BasisName, CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -87,12 +88,12 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         *,
         ball: Ball | BallMapping | Callable[[int], Ball],
         guarantee: Guarantee | str,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
+        mechanism: MechanismName = "auto",
+        calibration: CalibrationName = "analytic",
         footpoint: Any = None,
-        statistic: str = "frechet-mean",
+        statistic: StatisticName = "frechet-mean",
         adapt: bool | Adaptation = False,
-        basis: str = "orthonormal",
+        basis: BasisName = "orthonormal",
         ledger: Ledger | None = None,
         note: str = "",
     ) -> None:

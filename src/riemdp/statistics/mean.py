@@ -12,6 +12,7 @@ from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import written
 from riemdp.mechanisms import MECHANISMS
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
@@ -29,9 +30,9 @@ def plan(
     n: int,
     guarantee: Guarantee | str,
     *,
-    calibration: str = "analytic",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
 ) -> list[Plan]:
@@ -134,10 +135,10 @@ def private_mean(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
     note: str = "",
@@ -242,10 +243,10 @@ def simulate(
     *,
     size: int,
     seed: int,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
 ) -> Simulation:
     """Draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.

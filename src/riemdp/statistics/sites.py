@@ -32,6 +32,7 @@ from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
@@ -361,8 +362,8 @@ def private_mean_of_sums(
     sums: Sequence[SiteSum],
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
