@@ -105,7 +105,15 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is not contradicted."""
+        """Whether the claim is not contradicted.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> draws = np.random.default_rng(0).normal(size=(2, 4000, 1))
+        >>> rd.audit_draws(draws[0], draws[1], "mu=1").holds
+        True
+        """
         return all(bound <= self.claimed.parameters[name] for name, bound in self.lower.items())
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,7 +20,9 @@ QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Check:
-    """How records lie in a ball. **Not private**: for the curator's eyes, never to publish or to choose a ball by.
+    """How records lie in a ball. **Not private**.
+
+    For the curator's eyes, never to publish or to choose a ball by.
 
     Parameters
     ----------
@@ -58,7 +60,14 @@ class Check:
 
     @property
     def inside(self) -> int:
-        """Records that a release uses as they are."""
+        """Records that a release uses as they are.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.check(np.array([[0.5], [3.0]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).inside
+        1
+        """
         return self.n - self.unusable - self.outside
 
     def to_dict(self) -> dict[str, Any]:

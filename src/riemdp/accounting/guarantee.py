@@ -73,7 +73,14 @@ class Guarantee:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters by name; the last one, the strength, grows with what may leak."""
+        """The parameters by name; the last one, the strength, grows with what may leak.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.ApproxDP(1.0, 1e-6).parameters
+        {'epsilon': 1.0, 'delta': 1e-06}
+        """
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "assumptions"}
 
     def __repr__(self) -> str:
@@ -439,7 +446,7 @@ class Guarantee:
 
 @dataclass(frozen=True, repr=False)
 class PureDP(Guarantee):
-    """epsilon-differential privacy (Dwork, McSherry, Nissim, Smith 2006).
+    """Pure epsilon-differential privacy (Dwork, McSherry, Nissim, Smith 2006).
 
     No event becomes more than e^epsilon times as likely by replacing one record.
 
@@ -473,7 +480,7 @@ class PureDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class GDP(Guarantee):
-    """mu-Gaussian differential privacy (Dong, Roth, Su 2022).
+    """Gaussian differential privacy, mu-GDP (Dong, Roth, Su 2022).
 
     Telling from a release whether a record was replaced is at least as hard as telling N(0, 1) from N(mu, 1).
 
@@ -507,7 +514,7 @@ class GDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class ZCDP(Guarantee):
-    """rho-zero-concentrated differential privacy (Bun, Steinke 2016).
+    """Zero-concentrated differential privacy, rho-zCDP (Bun, Steinke 2016).
 
     The Rényi divergence of every order alpha > 1 is at most rho alpha.
 

@@ -124,7 +124,32 @@ class IsotropicLaw:
         return self.space.write(self.space.exp_coords(coords, base), self.center)
 
     def sample_coords(self, size: int, rng: Any) -> Array:
-        """The draws in normal coordinates at the centre; rng has methods `random` and `standard_normal`."""
+        """Independent exact draws, in normal coordinates at the centre.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : numpy.random.Generator
+            Or whatever has the methods `random` and `standard_normal`.
+
+        Returns
+        -------
+        array of shape (size, dim)
+            Orthonormal coordinates.
+
+        Raises
+        ------
+        MechanismError
+            If a draw would take too many trials at this scale.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> law.sample_coords(5, np.random.default_rng(0)).shape
+        (5, 2)
+        """
         trials, drawn, missing = self._affordable_trials(), list[Array](), size
         while missing > 0:
             batch = min(int(1.1 * trials * missing) + 16, BATCH_NUMBERS // self.space.dim + 1)
@@ -135,7 +160,25 @@ class IsotropicLaw:
         return np.concatenate(drawn)
 
     def ideal_coords(self) -> Callable[[int], list[arb]]:
-        """One draw, as real numbers: the function recomputes its coordinates from `bits` bits of each uniform."""
+        """One draw, as real numbers, from the operating system's bits.
+
+        Returns
+        -------
+        callable
+            It recomputes the coordinates of the draw, as balls of `arb`, from so many bits of each uniform number.
+
+        Raises
+        ------
+        MechanismError
+            If a draw would take too many trials at this scale.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> len(law.ideal_coords()(64))
+        2
+        """
         self._affordable_trials()
         while True:
             tape = list[LazyUniform]()
@@ -157,7 +200,15 @@ class IsotropicLaw:
 
     @property
     def envelope(self) -> Envelope:
-        """Of the radial law, or of its bound."""
+        """Of the radial law, or of its bound: what lengths are proposed from.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> len(law.envelope.propose(np.random.default_rng(0), 5)[0])
+        5
+        """
         return _envelope(*self._key)
 
     def _concave(self, t: Any, m: Any) -> tuple[Any, Any]:

@@ -141,7 +141,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         return ball
 
     def transform(self, X: Any) -> Array:
-        """log of each record at `mean_`, in the basis asked for. NOT private.
+        """The log of each record at `mean_`, in the basis asked for. NOT private.
 
         A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
 
@@ -172,7 +172,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         return coords if self.basis == "orthonormal" else upper_triangles(coords, space, self.mean_)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Points whose tangent vectors at `mean_` these are: exp of what `transform` gives. NOT private.
+        """The points whose tangent vectors at `mean_` these are: exp of what `transform` gives. NOT private.
 
         Parameters
         ----------

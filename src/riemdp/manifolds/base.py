@@ -311,7 +311,7 @@ class Space(ABC):
         return np.asarray(np.linalg.norm(self.coordinates(tangent_vec, base_point), axis=-1))
 
     def coordinates(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
-        """Coordinates of a tangent vector in an orthonormal basis at `base_point`.
+        """The coordinates of a tangent vector in an orthonormal basis at `base_point`.
 
         Parameters
         ----------

@@ -125,7 +125,30 @@ class Ball:
         return cls(space, math.sqrt(lo) * math.sqrt(hi) * space.origin, space.capability(Spectra).spectral_radius(half))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
-        """Coordinates at the centre of a public footpoint (default: the centre itself)."""
+        """The coordinates at the centre of a public footpoint.
+
+        Parameters
+        ----------
+        footpoint : array of shape point_shape or None
+            A point of the space; None is the centre itself.
+
+        Returns
+        -------
+        array of shape (dim,)
+            Orthonormal coordinates; zeros in a flat space, where all footpoints do the same.
+
+        Raises
+        ------
+        InputError
+            If it is no point, or too far away for float64.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.footpoint_coords(None).tolist()
+        [0.0, 0.0]
+        """
         if footpoint is None:
             return np.zeros(self.space.dim)
         point = self.space.one_point(footpoint, "footpoint")
@@ -137,16 +160,49 @@ class Ball:
 
     @property
     def grid(self) -> int:
-        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS)."""
+        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS).
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.grid
+        -47
+        """
         return math.frexp(self.radius)[1] - BITS
 
     @property
     def inner_center(self) -> Array:
-        """The centre in the form of the space's own maps."""
+        """The centre in the form of the space's own maps.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.inner_center.tolist()
+        [1.0, 0.0]
+        """
         return self.space.read(self.center, "center")
 
     def at_origin(self, coords: Array) -> Array:
-        """Points with these coordinates at the centre, moved by the isometry that takes it to the origin."""
+        """The points with these coordinates at the centre, moved by the isometry that takes it to the origin.
+
+        Parameters
+        ----------
+        coords : array of shape (..., dim)
+            Orthonormal coordinates at the centre.
+
+        Returns
+        -------
+        array of shape (..., *inner_shape)
+            Points around the origin, in the form of the space's own maps.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0).at_origin(np.zeros(2)).tolist()
+        [0.0, 0.0]
+        """
         return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
 
 

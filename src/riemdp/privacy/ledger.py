@@ -327,14 +327,31 @@ class Ledger:
 
     @property
     def digest(self) -> str:
-        """Number and digest of the last entry, which stand for the whole file: a line of an anchor."""
+        """Number and digest of the last entry, which stand for the whole file: a line of an anchor.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Ledger("digest.ledger", budget=rd.PureDP(1.0)).digest.split()[0]
+        '0'
+        """
         with self._transaction("BEGIN") as db:
             last = self._file.all_rows(db)[-1]
         return Anchor.line(last.id, last.digest)
 
     @property
     def spent(self) -> Guarantee | None:
-        """All reservations, confirmed or not, composed into the budget's type; None before the first."""
+        """All reservations, confirmed or not, composed into the budget's type; None before the first.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("spent.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25))
+        1
+        >>> ledger.spent
+        PureDP(epsilon=0.25)
+        """
         with self._transaction("BEGIN") as db:
             return self._stated(self._count(db))
 
@@ -384,6 +401,15 @@ class Ledger:
         """The largest part of the budget (of all its numbers but alpha) that still fits; None if none does.
 
         Exact, but for ApproxDP in steps of 2^-10: by bisection on the rule that `reserve` follows.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("remaining.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25))
+        1
+        >>> ledger.remaining
+        PureDP(epsilon=0.75)
         """
         with self._transaction("BEGIN") as db:
             spent = self._count(db).spent

@@ -36,7 +36,9 @@ ENTROPY = "the operating system's random bits are uniform and secret"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a mechanism would do for a guarantee, from public inputs alone: a row of `plan`.
+    """What a mechanism would do for a guarantee, from public inputs alone.
+
+    A row of what `plan` returns; it needs no data, and may be published.
 
     Parameters
     ----------
@@ -189,7 +191,15 @@ class Release:
 
     @property
     def ball(self) -> Ball:
-        """Where the noise was drawn: the given ball, or the private one that an adaptive release found."""
+        """Where the noise was drawn: the given ball, or the private one that an adaptive release found.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).ball.radius
+        1.0
+        """
         place = self.stages[-1] if self.stages else self
         return Ball(self.space, place.center, place.radius)
 

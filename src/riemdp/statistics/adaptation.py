@@ -75,7 +75,7 @@ class Adaptation:
             raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
 
     def weights(self, rounds: int) -> tuple[float, float]:
-        """Shares of the budget of the centre and of the radius in each round.
+        """The shares of the budget of the centre and of the radius in each round.
 
         Parameters
         ----------

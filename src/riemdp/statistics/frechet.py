@@ -27,7 +27,9 @@ LOOSEST = 1e-2
 
 @dataclass(frozen=True)
 class FrechetMean:
-    """A Fréchet mean and how far from the exact one it can be. Not private.
+    """A Fréchet mean and how far from the exact one it can be.
+
+    Not private: it is a function of the records, without noise.
 
     Parameters
     ----------

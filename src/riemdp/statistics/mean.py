@@ -249,7 +249,7 @@ def simulate(
     statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
 ) -> Simulation:
-    """Draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.
+    """Draw from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.
 
     For tests, pictures and studies of accuracy: a release is never seeded, and its noise is exact.
 
