@@ -14,7 +14,7 @@ class PrivateFrechetMean(PrivateEstimator):
 
     Parameters
     ----------
-    ball : Ball, mapping or callable
+    ball : Ball or mapping or callable
         The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
         it; or a function from that number to a ball, which to be pickled must be defined in a module.
     guarantee : Guarantee or str
