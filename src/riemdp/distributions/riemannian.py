@@ -277,7 +277,7 @@ class IsotropicLaw:
 
 @dataclass(frozen=True, eq=False)
 class RiemannianLaplace(IsotropicLaw):
-    """Density ∝ exp(-rho(x, center)/scale) (Hajri et al. 2016; Reimherr et al. 2021).
+    """The Riemannian Laplace law: density ∝ exp(-rho(x, center)/scale) (Hajri et al. 2016; Reimherr et al. 2021).
 
     Where volume grows like exp(c rho) it exists only for scale < 1/c.
 
@@ -323,9 +323,9 @@ class RiemannianLaplace(IsotropicLaw):
 
 @dataclass(frozen=True, eq=False)
 class RiemannianGaussian(IsotropicLaw):
-    """Density ∝ exp(-rho(x, center)²/(2 scale²)) (Said et al. 2017); it exists at every scale.
+    """The Riemannian Gaussian law: density ∝ exp(-rho(x, center)²/(2 scale²)) (Said et al. 2017).
 
-    The density is with respect to the volume of the space, not that of a wrapped Gaussian.
+    It exists at every scale. The density is with respect to the volume of the space, not that of a wrapped Gaussian.
 
     Parameters
     ----------

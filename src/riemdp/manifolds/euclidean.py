@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Euclidean(Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds):
-    """R^d with the usual inner product; points have shape (d,).
+    """Vectors of d numbers with the usual inner product.
 
-    Vectors of d numbers; the unit of length is that of the numbers. `project` refuses NaN and infinities only.
+    Points have shape (d,); the unit of length is that of the numbers. `project` refuses NaN and infinities only.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False)
 class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
-    """M_1 x ... x M_m with the sum of the metrics.
+    """Several spaces as one, for records that have a part in each: M_1 x ... x M_m with the sum of the metrics.
 
     A point is one flat vector, the concatenation of the flattened points of the factors: `join` makes it
     from a sequence of parts, `split` takes it apart.

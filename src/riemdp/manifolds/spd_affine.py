@@ -51,10 +51,10 @@ def _sample(points: Array, size: int) -> Array:
 class SPDAffine(
     SPD, Space, FrechetModel, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
 ):
-    """SPD(k) with <u, v>_p = tr(p⁻¹ u p⁻¹ v), invariant under congruence (Pennec et al. 2006).
+    """Symmetric positive definite matrices with the affine-invariant metric (Pennec et al. 2006).
 
-    Points are symmetric positive definite matrices of shape (k, k), such as covariances; rho(a, b) is the length of the
-    vector of the logarithms of the eigenvalues of a⁻¹ b.
+    Points have shape (k, k), such as covariances. <u, v>_p = tr(p⁻¹ u p⁻¹ v) does not change under congruence;
+    rho(a, b) is the length of the vector of the logarithms of the eigenvalues of a⁻¹ b.
     Everything is computed in the frame of the Cholesky factor p = L Lᵀ, in which p is the identity:
     coordinates of v are vecd(L⁻¹ v L⁻ᵀ). Unlike the symmetric square root, L does not mix badly scaled rows.
 

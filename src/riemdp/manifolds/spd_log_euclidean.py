@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
-    """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007).
+    """Symmetric positive definite matrices with the log-Euclidean metric (Arsigny et al. 2007).
 
-    Points are symmetric positive definite matrices of shape (k, k). The space is flat: means have a closed form, and
-    noise is that of a vector space.
+    Points have shape (k, k), and rho(a, b) = ‖log a - log b‖_F: by vecd∘log this is R^{k(k+1)/2}. It is flat: means
+    have a closed form, and noise is that of a vector space.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
         return invvecd(self._coords(coords))
 
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k).
+        """The sum a ⊕ b = exp(log a + log b) of the vector space SPD(k).
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
         return self._exp_in_range(self.log_coords(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """a ⊖ b = exp(log a - log b): the subtraction of the vector space SPD(k).
+        """The difference a ⊖ b = exp(log a - log b) of the vector space SPD(k).
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
         return p, q
 
     def odot(self, t: ArrayLike, a: ArrayLike) -> Array:
-        """t ⊙ a = exp(t log a) = a^t: the multiplication of the vector space SPD(k) by numbers.
+        """The multiple t ⊙ a = exp(t log a) = a^t of the vector space SPD(k).
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
 
 @dataclass(frozen=True, eq=False)
 class LogGaussian:
-    """Law of X in SPD(k) with vecd(log X) ~ N(vecd(log mean), covariance) (Schwartzman 2016).
+    """The log-Gaussian law of SPD matrices: vecd(log X) ~ N(vecd(log mean), covariance) (Schwartzman 2016).
 
     The density is with respect to the Lebesgue measure of vecd(X), whose Jacobian is
     J(X) = (1/det X) prod_{i<j} (ln a_i - ln a_j)/(a_i - a_j) over the eigenvalues, 1/a_i where two coincide.

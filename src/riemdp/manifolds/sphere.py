@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
-    """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
+    """Directions: the sphere S^d, of curvature 1 or another positive one.
 
-    Directions, for c = 1; distances are then angles in radians, and `project` normalises.
+    Points are vectors of length R = 1/sqrt(c) in R^{d+1}, c the curvature; for c = 1 distances are angles in radians.
+    `project` normalises.
     exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
     reflection that takes p to ∓ the north pole (0, ..., 0, R).
 
