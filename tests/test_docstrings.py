@@ -12,9 +12,11 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 import riemdp as rd
+import typed_usage
 from riemdp import names
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
@@ -233,3 +235,13 @@ def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(rd) == sorted(rd.__all__)
     assert [name for name in dir(rd) if name.startswith("Priv")] == ["PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace"]
     assert all(hasattr(rd, name) for name in dir(rd))
+
+
+def test_the_typed_sample_runs(tmp_path):
+    """mypy reads it (make lint); it would be of little use if it did not work."""
+    X = rd.SPDAffine(2).random_point(400, 0)
+    assert typed_usage.means(X, tmp_path).n == 400
+    assert typed_usage.estimators(X, np.repeat(["a", "b"], 200)).shape == (400,)
+    first, second = typed_usage.mistakes(X, rd.Ball(rd.SPDAffine(2), np.eye(2), 1.0))
+    assert "'wrapped-gaussian'" in first
+    assert "'analytic'" in second
