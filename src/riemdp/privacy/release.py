@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
-from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_share, read_value, written
+from riemdp.io.values import (
+    Kind,
+    Value,
+    check_fields,
+    frozen,
+    plain,
+    read_kind,
+    read_point,
+    read_share,
+    read_value,
+    written,
+)
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
