@@ -8,6 +8,7 @@ With Laplace noise the trace costs nothing either, and everything else a stated 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -147,7 +148,7 @@ class Moments(Statistic):
         """One draw, in the units of the coordinates."""
         dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
         numbers = np.clip(second, -FARTHEST, FARTHEST) * self.weights(ball)
-        shaped = {"full": _symmetric, "diagonal": np.asarray, "trace": np.squeeze}[which](numbers)
+        shaped = _SHAPED[which](numbers)
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
         return NoisyMoments(which, np.clip(first, -FARTHEST, FARTHEST), shaped, deviations[0], c * deviations[1])
 
@@ -181,3 +182,10 @@ def _symmetric(numbers: Array) -> Array:
     matrix, (i, j) = np.diag(numbers[:dim]), np.triu_indices(dim, 1)
     matrix[i, j] = matrix[j, i] = numbers[dim:]
     return matrix
+
+
+_SHAPED: dict[str, Callable[[Array], Array]] = {
+    "full": _symmetric,
+    "diagonal": lambda numbers: numbers,
+    "trace": lambda numbers: numbers.reshape(()),
+}
