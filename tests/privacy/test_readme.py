@@ -13,7 +13,7 @@ ROW = re.compile(r"^\| `([\w/]+\.py)` \| (\d+) \| (.+) \| (.+) \|$", re.MULTILIN
 
 
 def test_the_release_path_can_be_read_in_one_sitting():
-    assert sum(map(code_lines, (PACKAGE / "privacy").rglob("*.py"))) < 1000
+    assert sum(map(code_lines, (PACKAGE / "privacy").rglob("*.py"))) < 1200
 
 
 def test_every_file_of_the_folder_is_on_the_page():
