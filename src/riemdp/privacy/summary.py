@@ -138,12 +138,32 @@ class Summary(Release):
 
     @property
     def covariance(self) -> Array:
-        """(d, d), positive semi-definite: of the records about their mean, in orthonormal coordinates at `value`."""
+        """(d, d), positive semi-definite: of the records about their mean, in orthonormal coordinates at `value`.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.covariance.shape
+        (2, 2)
+        """
         return self.spread.matrix
 
     @property
     def dispersion(self) -> float:
-        """Root mean square distance of the records to their mean."""
+        """Root mean square distance of the records to their mean.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> bool(0.9 < summary.dispersion < 1.1)
+        True
+        """
         return float(np.sqrt(self.spread.total))
 
     def modes(self, n: int | None = None) -> Modes:
