@@ -23,7 +23,7 @@ from riemdp.manifolds.scalars import t_cot, t_coth
 Array = NDArray[Any]
 # The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
 TRACY_WIDOM = 0.98
-# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.25 there.
+# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.27 there.
 MOST_CURVED = 1.9
 
 
