@@ -343,11 +343,15 @@ class Bounded:
 
 # --- moments (docs/proofs/moments.md, section 1) ----------------------------------------------------------------
 
-SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {
-    "full": sums_of_products,
-    "diagonal": sums_of_squares,
+SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # the last number of each is the trace
+    "full": lambda rows: _with_trace(sums_of_products(rows), rows.shape[1]),
+    "diagonal": lambda rows: _with_trace(sums_of_squares(rows), rows.shape[1]),
     "trace": lambda rows: sums_of_squares(rows).sum(keepdims=True),
 }
+
+
+def _with_trace(sums: Array, dim: int) -> Array:
+    return np.append(sums, sums[:dim].sum())
 
 
 @dataclass(frozen=True)
