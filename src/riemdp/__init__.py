@@ -31,6 +31,7 @@ from riemdp.manifolds import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
@@ -65,6 +66,7 @@ __all__ = [
     "PrivateTangentSpace",
     "Product",
     "PureDP",
+    "Region",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",

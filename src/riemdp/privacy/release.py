@@ -22,6 +22,7 @@ from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
+from riemdp.regions import Noisy, Region, no_second_moments, records_region
 from riemdp.version import __version__
 
 Array = NDArray[Any]
@@ -52,7 +53,8 @@ class Drawn(NamedTuple):
 
     points: Any
     grid: float | None
-    noisy: Any = None  # the vectors with noise that the points were made of, if a statistic makes more of them
+    noisy: Any = None  # the vectors with noise that the points were made of
+    told: Noisy | None = None  # of one draw: what its region is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,7 @@ class Release:
     version: str = field(repr=False)
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
     kind: Kind = field(default="point", repr=False)
+    noisy: Noisy | None = field(default=None, repr=False)  # what the value was made of, for its region
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -127,6 +130,7 @@ class Release:
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
             "stages": [stage.to_dict() for stage in self.stages],
+            "noisy": self.noisy and self.noisy.to_dict(),
         }
 
     @classmethod
@@ -142,10 +146,43 @@ class Release:
             space = space_from_dict(found["space"])
             value, center = read_value(found["value"], kind, space), read_point(found["center"], space, "center")
             read = tuple(Stage.from_dict(stage, space) for stage in stages)
+            noisy = Noisy.from_dict(found.get("noisy"), space)
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(found["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, kind=kind, **rest)
+        own = {"value": value, "center": center, "space": space, "stages": read, "kind": kind, "noisy": noisy}
+        return cls(guarantee=guarantee, **own, **rest)
+
+    def region(self, level: float = 0.95, of: str = "records") -> Region:
+        """Where the mean is: points among which it is with this probability. Post-processing, it costs nothing.
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+        of : str
+            'records': of the mean of the records as moved into the ball, from the law of the noise, exactly.
+            'population' asks how much records vary as well, which `private_summary` releases.
+
+        Returns
+        -------
+        Region
+            With `contains(points)`, and `boundary(size)` for pictures.
+
+        Raises
+        ------
+        InputError
+            If level or of make no sense.
+        MechanismError
+            If the mechanism's noise has no law of its own (kng, pointwise-laplace).
+
+        Examples
+        --------
+        >>> release.region(0.95).contains(guess)  # doctest: +SKIP
+        """
+        if of != "records":
+            raise no_second_moments(of)
+        return records_region(self, level)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write all of it as JSON, whole or not at all.
@@ -175,8 +212,8 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
-FORMAT = Format("release", 2, "Release.save()")
-_PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
+FORMAT = Format("release", 3, "Release.save()")
+_PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "noisy")
 
 
 class Law(Protocol[V_contra, T_co]):
@@ -234,4 +271,5 @@ def recorded(
         version=__version__,
         stages=stages,
         kind=kind,
+        noisy=drawn.told,
     )
