@@ -392,12 +392,14 @@ def probability(level: Any) -> float:
 
 
 def _what_was_noisy(release: Released) -> Noisy:
-    """As the release tells it; in a flat space it can be read off the value of an older file."""
+    """As the release tells it; of older files the value tells it, in flat spaces and of noise around a point."""
     if release.noisy is not None:
         return release.noisy
     space = release.space
     if release.statistic not in MEANS:
         raise MechanismError(f"statistic = {release.statistic!r} has no region: only means have.")
+    if release.mechanism == "riemannian-laplace" and not space.is_flat:
+        return Noisy(None, np.zeros(space.dim), 0.0)
     if not space.is_flat or release.mechanism.startswith("extrinsic"):
         raise MechanismError(
             "the release was saved by a version of riemdp that did not keep the noisy coordinates, which its region "

@@ -37,7 +37,7 @@ REJECTED = -1
 MOST_TRIALS = 1e5  # per draw, on average; reached only close to the scale at which a law ceases to exist
 NEAREST = 1 - 2.0**-20  # to that scale, relatively: beyond, floats do not tell on which side the law lies
 BATCH_NUMBERS = 2**22  # held at a time
-LEVEL_ERROR, MOST_NUMBERS = 2e-4, 2**23  # of a quantile, and of what it is found from
+LEVEL_ERROR, MOST_NUMBERS = 2e-4, 2**20  # of a quantile, and of what it is found from
 
 
 @dataclass(frozen=True, eq=False)
