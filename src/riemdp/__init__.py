@@ -6,6 +6,7 @@ from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
+from riemdp.comparison import Comparison, compare
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
 from riemdp.errors import (
@@ -50,6 +51,7 @@ __all__ = [
     "Ball",
     "BudgetExceeded",
     "Check",
+    "Comparison",
     "ConvergenceError",
     "Entry",
     "Euclidean",
@@ -85,6 +87,7 @@ __all__ = [
     "audit",
     "audit_draws",
     "check",
+    "compare",
     "compose",
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",

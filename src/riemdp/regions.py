@@ -370,8 +370,13 @@ def records_region(release: Released, level: Any) -> Region:
         )
     noisy = _what_was_noisy(release)
     shape, quantile = SHAPES[release.mechanism](release, noisy, share)
-    rounding = FINENESS * math.sqrt(release.space.dim + 1) * release.scale
-    return Region(share, "records", release.space, quantile + rounding + noisy.off, shape)
+    radius = quantile + rounding(release.space.dim) * release.scale + noisy.off
+    return Region(share, "records", release.space, radius, shape)
+
+
+def rounding(dim: int) -> float:
+    """How far the rounding to a grid may move what was released, in scales of the noise."""
+    return FINENESS * math.sqrt(dim + 1)
 
 
 def no_second_moments(of: Any) -> InputError:
