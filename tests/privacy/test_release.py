@@ -235,7 +235,7 @@ def test_it_holds_and_shows_nothing_private():
     hidden = {"value": 0, "noisy": 0}
     assert tame.to_dict() | hidden == wild.to_dict() | hidden
     public = {"value", "statistic", "guarantee", "mechanism", "scale", "sensitivity", "expected_error", "grid",
-              "space", "center", "radius", "n", "version", "stages", "kind", "noisy"}  # fmt: skip
+              "space", "center", "radius", "n", "version", "stages", "kind", "noisy", "fill"}  # fmt: skip
     assert set(vars(wild)) == public
     assert repr(tame).replace(repr(tame.value), "") == repr(wild).replace(repr(wild.value), "")
     assert repr(space) in repr(wild)
@@ -397,9 +397,9 @@ def written(data, tmp_path):
 def test_files_say_their_format_and_those_of_before_are_read(tmp_path):
     made = some_release()
     data = made.to_dict()
-    assert (data["format"], data["kind"]) == (3, "point")
-    old = {name: value for name, value in data.items() if name not in ("format", "kind", "noisy")}
-    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2, "kind": "point"}):
+    assert (data["format"], data["kind"], data["class"]) == (3, "point", "Release")
+    old = {name: value for name, value in data.items() if name not in ("format", "kind", "class", "fill", "noisy")}
+    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}):
         assert rd.Release.load(written(old | stamp, tmp_path)).to_dict() == data | {"noisy": None}
 
 

@@ -36,7 +36,17 @@ from riemdp.manifolds.local_model import (
     rounding,
     stretch_at,
 )
-from riemdp.manifolds.scalars import SHORT, constant_curvature, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
+from riemdp.manifolds.scalars import (
+    SHORT,
+    constant_curvature,
+    norm,
+    norm_of,
+    over_last_axis,
+    sinc,
+    sinc_of,
+    unit,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from flint import arb

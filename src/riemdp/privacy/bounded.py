@@ -252,23 +252,23 @@ class MomentSums:
     second_total: tuple[int, ...]  # in steps of its square
 
     def means(self, weights: Sequence[float]) -> tuple[Array, Array]:
-        """The mean of the coordinates, and those of the products, each over its weight; every number is rounded once."""
+        """The mean of the coordinates, and those of products, each over its weight; every number is rounded once."""
         first = mean_of_sum(self.first_total, self.n, self.ball).point
-        totals = zip(self.second_total, weights, strict=True)
-        return first, np.array([_quotient(total, 2 * self.ball.grid, self.n, weight) for total, weight in totals])
+        ratios = {weight: self._ratio(weight) for weight in set(weights)}
+        pairs = zip(self.second_total, map(ratios.__getitem__, weights), strict=True)
+        return first, np.array([(total << up) / bottom for total, (up, bottom) in pairs])
+
+    def _ratio(self, weight: float) -> tuple[int, int]:
+        """(a, b) with g^2/(n weight) = 2^a/b, whole numbers: quotients of integers are rounded once."""
+        fraction, exponent = math.frexp(weight)
+        up = 2 * self.ball.grid - exponent + 53
+        return max(up, 0), self.n * int(math.ldexp(fraction, 53)) << max(-up, 0)
 
 
 def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
     """Sums of a block: of the coordinates in steps of the grid, then of their products."""
     steps = coords * 2.0**-grid
     return np.concatenate([steps.astype(np.int64).sum(axis=0).astype(object), SECOND_MOMENTS[second](steps)])
-
-
-def _quotient(total: int, power: int, n: int, weight: float) -> float:
-    """total 2^power/(n weight), a quotient of integers, rounded once."""
-    fraction, exponent = math.frexp(weight)
-    up = power - exponent + 53
-    return (total << max(up, 0)) / (n * int(math.ldexp(fraction, 53)) << max(-up, 0))
 
 
 # --- one record at a time ------------------------------------------------------------------------------------
