@@ -50,7 +50,7 @@ class Comparison:
 
     def __str__(self) -> str:
         return (
-            f"The means are {self.distance:.4g} apart: T = {self.statistic:.4g} with {self.degrees} degrees of freedom, "
+            f"The means are {self.distance:.4g} apart: T = {self.statistic:.4g} of {self.degrees} degrees of freedom, "
             f"p = {self.p_value:.3g}. Supposed: {'; '.join(self.assumptions)}."
         )
 

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, f
+from scipy.stats import f
 
 from riemdp.manifolds import Space
 from riemdp.regions import Chart, InCoordinates, Place, Region, laplace_quantile, normal_quantile, probability, rounding
 
 Array = NDArray[Any]
 FEWEST_DEGREES = 2.0  # of the law of what is hardly known
-DRAWS = 2**16  # for a quantile without a formula
+DRAWS = 2**14  # for a quantile without a formula
 
 
 # --- what is needed of a summary --------------------------------------------------------------------------------
@@ -122,13 +122,16 @@ class Weights:
     is_laplace: bool
 
     def stretch(self, level: float) -> float:
-        """The quantile of T over that of a chi-square law: 1 where all is known and the noise is normal."""
-        if not self.is_laplace and len(self.weights) == 1:
+        """The quantile of T over that of a chi-square law: 1 where all is known and the noise is normal.
+
+        Both are those of the same draws, so that what these are off nearly cancels.
+        """
+        if not self.is_laplace and np.ptp(self.weights) == 0:
             return 1.0
         squares, variance = _squares(self.degrees)
         weights = self.weights + (variance - 1) * self.noise if self.is_laplace else self.weights
-        draws = (weights * squares).sum(axis=1)
-        return float(np.quantile(draws, level) / chi2.ppf(level, sum(self.degrees)))
+        stretched, plain = (weights * squares).sum(axis=1), squares.sum(axis=1)
+        return float(np.quantile(stretched, level) / np.quantile(plain, level))
 
 
 @lru_cache(maxsize=16)
