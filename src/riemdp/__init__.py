@@ -6,6 +6,7 @@ from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
+from riemdp.comparison import Comparison, compare
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
 from riemdp.errors import (
@@ -32,6 +33,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.privacy.summary import Modes, Summary
+from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
@@ -52,6 +54,7 @@ __all__ = [
     "Ball",
     "BudgetExceeded",
     "Check",
+    "Comparison",
     "ConvergenceError",
     "Entry",
     "Euclidean",
@@ -71,6 +74,7 @@ __all__ = [
     "PrivateTangentSpace",
     "Product",
     "PureDP",
+    "Region",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
@@ -86,6 +90,7 @@ __all__ = [
     "audit",
     "audit_draws",
     "check",
+    "compare",
     "compose",
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",

@@ -61,7 +61,7 @@ class Extrinsic:
         """The noisy vector, rounded once, as the nearest point."""
         grid = grid_step(scale)
         noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
-        return Drawn(nearest_points(noisy, ball), grid)
+        return Drawn(nearest_points(noisy, ball), grid, noisy.vectors)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import whole_number
 from riemdp.caching import cached_property
+from riemdp.errors import InputError
 from riemdp.io.values import frozen
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.transport import transport
+from riemdp.population import SUMMARY_REGIONS
 from riemdp.privacy.release import Release
 from riemdp.privacy.spread import NoisyMoments, Spread
+from riemdp.regions import Region
 
 Array = NDArray[Any]
 
@@ -202,6 +205,12 @@ class Summary(Release):
             directions=self._tangent_vectors(spread.directions[:, :count].T),
             significant=spread.significant[:count],
         )
+
+    def region(self, level: float = 0.95, of: str = "records") -> Region:
+        """Where the mean is: of the records (the noise alone), or `of="population"` (sampling and noise)."""
+        if of not in SUMMARY_REGIONS:
+            raise InputError(f"of = {of!r}: pass one of {', '.join(map(repr, SUMMARY_REGIONS))}.")
+        return SUMMARY_REGIONS[of](self, level)
 
     def _tangent_vectors(self, coords: Array) -> Array:
         """Vectors (k, *point_shape) at the mean, for k = 0 as well."""
