@@ -34,7 +34,6 @@ from riemdp.manifolds import Space
 from riemdp.manifolds.description import ArrayForm
 
 Array = NDArray[Any]
-FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
 TABLES = (".csv", ".parquet")
 TABLE_HINT = "pick columns with --columns if others hold names or numbers of people, and separate cells by commas"
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
@@ -143,7 +142,7 @@ def open_records(source: str | Path, *, columns: str | None = None, header: bool
     if columns is not None or header:
         raise InputError(f"{name!r} is no table: leave out --columns and --header.")
     if not many:
-        raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
+        raise InputError(f"{name!r} holds no .npy file: pass {known_formats()}.")
     arrays = [_numbers(_npy(path), str(path)) for path in many]
     odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
     if odd is not None:
@@ -204,7 +203,7 @@ def _reader(name: str, table: Table = PLAIN) -> tuple[Path, Callable[[Path], Any
     if not path.exists():
         raise InputError(f"{str(path)!r} does not exist: pass the name of a file.")
     if suffix not in READERS and suffix not in TABLES:
-        raise InputError(f"{str(path)!r} has no known format: pass {FORMATS}.")
+        raise InputError(f"{str(path)!r} has no known format: pass {known_formats()}.")
     if table.header and suffix != ".csv":
         raise InputError(f"{str(path)!r} is no .csv file: leave out --header.")
     if table.columns is not None and suffix not in TABLES:
@@ -353,8 +352,15 @@ def _picture(path: Path) -> Array:
             return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
 
 
+# By the ending of a file: what reads an array, or what has a shape, a dtype and slices of rows.
 READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".zarr": _zarr,
 }
+
+
+def known_formats() -> str:
+    """In words, for whoever is asked for a file."""
+    endings = [".npz (file.npz:key)" if ending == ".npz" else ending for ending in (*READERS, *TABLES)]
+    return f"{', '.join(endings)}, or a folder or pattern of .npy files"
