@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, Space
 from riemdp.manifolds.capabilities import ExactPoints, FrechetModel, GradientBounds, LocalModel, VolumeDensity
+from riemdp.manifolds.constant_curvature import ConstantCurvature
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Hyperbolic(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds):
+class Hyperbolic(ConstantCurvature, Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds):
     """H^d of sectional curvature -c < 0: points (x_0, x) of R^{1+d} with x_0² - |x|² = R² = 1/c, x_0 > 0.
 
     The space part x is taken as the truth and the time x_0 recomputed from it, so that points do not drift
@@ -32,35 +32,13 @@ class Hyperbolic(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds
     point at distance t of the origin is resolved to about cosh(t/R) units of roundoff.
     """
 
-    d: int
     curvature: float = -1.0
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        super().__post_init__()
         if self.curvature >= 0:
             raise InputError(f"curvature = {self.curvature!r}: pass a negative one, or use Sphere.")
-
-    @property
-    def radius(self) -> float:
-        """R = 1/sqrt(-curvature)."""
-        return float((-self.curvature) ** -0.5)
-
-    @property
-    def dim(self) -> int:
-        """d: one less than the numbers of a point."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(1 + d,), time first."""
-        return (self.d + 1,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """The curvature, constant (a line, d = 1, is treated as one of its kind)."""
-        return (self.curvature, self.curvature)
 
     @property
     def injectivity_radius(self) -> float:

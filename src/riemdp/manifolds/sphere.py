@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
@@ -23,6 +22,7 @@ from riemdp.manifolds.capabilities import (
     LocalModel,
     VolumeDensity,
 )
+from riemdp.manifolds.constant_curvature import ConstantCurvature
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
@@ -42,42 +42,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
+class Sphere(ConstantCurvature, Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
     """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
 
     exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
     reflection that takes p to ∓ the north pole (0, ..., 0, R).
     """
 
-    d: int
     curvature: float = 1.0
     remedy: ClassVar[str] = "leave out records that are zero, NaN or infinite"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        super().__post_init__()
         if self.curvature <= 0:
             raise InputError(f"curvature = {self.curvature!r}: pass a positive one, or use Hyperbolic.")
-
-    @property
-    def radius(self) -> float:
-        """R = 1/sqrt(curvature)."""
-        return float(self.curvature**-0.5)
-
-    @property
-    def dim(self) -> int:
-        """d: one less than the numbers of a point."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(d + 1,)."""
-        return (self.d + 1,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """The curvature, constant (a circle is flat, but its means are those of a sphere)."""
-        return (self.curvature, self.curvature)
 
     @property
     def injectivity_radius(self) -> float:
