@@ -117,11 +117,13 @@ def parse_ball(
     return Ball(space, parse_center(center, space), radius)
 
 
-def about_lines(data: str, header: bool | None) -> str:
-    """What to know about a .csv file if nothing was said of its first line: the same whatever that holds."""
-    if header is not None or not data.lower().endswith(".csv"):
+def about_lines(data: str, header: bool | None, columns: str | None) -> str:
+    """What to know about a .csv file if nothing was said of its first line or columns: the same whatever they hold."""
+    if not data.lower().endswith(".csv"):
         return ""
-    return "one for each line: pass --header if the first line holds names, --no-header if not"
+    lines = "one for each line: pass --header if the first line holds names, --no-header if not"
+    cells = "a point is made of all columns: pass --columns if one holds ids"
+    return "; ".join([*([lines] if header is None else []), *([cells] if columns is None else [])])
 
 
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:

@@ -100,7 +100,7 @@ def mean(
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header))
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")

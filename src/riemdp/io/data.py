@@ -41,6 +41,7 @@ CODECS = ("PNG", "JPEG", "BMP", "TIFF")  # whatever a picture's name says, no ot
 # No file of records expands more than this, or is refused below that size: headers are claims, not facts.
 LARGEST_EXPANSION, SMALL = 1000, 2**28
 MOST_CHUNKS = 1000  # of a .zarr array for each of its files: others are not there and count as its fill value
+FEWEST_IDS = 10  # of fewer records, numbers may all differ by chance
 BLOCKS_PER_CHUNK = 8  # that workers take at a time: tasks are long beside what scheduling one takes
 
 
@@ -114,9 +115,12 @@ class Stored:
         """What looks wrong with the lines and columns of a .csv file. **Not private**: for the curator's eyes."""
         if not (self.is_table and isinstance(self.arrays[0], np.ndarray)):
             return []
-        known = np.isfinite(self.arrays[0])
-        empty = [str(place + 1) for place in np.flatnonzero(~known.any(axis=0))]
-        found = [f"no numbers in column {', '.join(empty)}: pick others with --columns"] if empty else []
+        table, known = self.arrays[0], np.isfinite(self.arrays[0])
+        empty, ids = ~known.any(axis=0), _number_records(table, known)
+        found = [f"no numbers in column {_listed(empty)}: pick others with --columns"] if empty.any() else []
+        if ids.any():
+            what = f"column {_listed(ids)} holds another whole number for each record, as ids do"
+            found.append(f"{what}: pick others with --columns")
         if not known[0].any() and known.any():
             found.append("no numbers in the first line: pass --header if it holds names")
         return found
@@ -126,6 +130,18 @@ class Stored:
         if len(self.shape) < 2 and not self.is_many:
             raise InputError(f"{self.name!r} has shape {self.shape}: pass an array of several records.")
         return kind.size_in(ArrayForm(self.shape, self.is_table, self.arrays[0].dtype.kind == "c"))
+
+
+def _listed(which: Array) -> str:
+    return ", ".join(str(place + 1) for place in np.flatnonzero(which))
+
+
+def _number_records(table: Array, known: Array) -> Array:
+    """Which columns hold whole numbers, never the same one twice: ids, or the places of the records."""
+    enough = known.sum(axis=0) >= FEWEST_IDS
+    whole = np.where(known, table == np.rint(table), True).all(axis=0)
+    distinct = [len(np.unique(column[sure])) == sure.sum() for column, sure in zip(table.T, known.T, strict=True)]
+    return enough & whole & distinct
 
 
 def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:
