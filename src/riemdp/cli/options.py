@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,9 +26,11 @@ MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the
 
 
 # The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
+# A promise is what `takes_guarantee` makes of its options: a Guarantee, which is not imported before it is asked for.
 if TYPE_CHECKING:
-    SpaceName = str
+    SpaceName, Promise = str, Guarantee
 else:
+    Promise = Any
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
@@ -137,6 +141,27 @@ def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
     asked = " ".join(f"--{prefix}{name} {value:g}" for name, value in given.items()) or "no privacy option"
     e, d, a, m, r = (f"--{prefix}{name}" for name in ("epsilon", "delta", "alpha", "mu", "rho"))
     raise InputError(f"{asked}: pass {e}, {e} with {d} or {a}, {m}, or {r}.")
+
+
+def takes_guarantee(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with the options of a guarantee in the place of its argument `guarantee`."""
+    asked = inspect.signature(command, eval_str=True)
+    kinds = {"epsilon": EpsilonOption, "delta": DeltaOption, "mu": MuOption, "rho": RhoOption, "alpha": AlphaOption}
+    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        promise = parse_guarantee(**{name: given.pop(name) for name in kinds})
+        command(guarantee=promise, **given)
+
+    unfolded = [
+        option
+        for one in asked.parameters.values()
+        for option in (options if one.name == "guarantee" else [one.replace(kind=Parameter.KEYWORD_ONLY)])
+    ]
+    run.__signature__ = asked.replace(parameters=unfolded)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in unfolded}
+    return run
 
 
 def parse_budget(**options: float | None) -> Guarantee | None:
