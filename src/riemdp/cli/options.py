@@ -28,7 +28,8 @@ MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the
 # The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
 # A promise is what `takes_guarantee` makes of its options: a Guarantee, which is not imported before it is asked for.
 if TYPE_CHECKING:
-    SpaceName, Promise = str, Guarantee
+    SpaceName = str
+    Promise = Guarantee
 else:
     Promise = Any
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})

@@ -116,7 +116,7 @@ class Stored:
         if not (self.is_table and isinstance(self.arrays[0], np.ndarray)):
             return []
         table, known = self.arrays[0], np.isfinite(self.arrays[0])
-        empty, ids = ~known.any(axis=0), _number_records(table, known)
+        empty, ids = np.asarray(~known.any(axis=0)), _number_records(table, known)
         found = [f"no numbers in column {_listed(empty)}: pick others with --columns"] if empty.any() else []
         if ids.any():
             what = f"column {_listed(ids)} holds another whole number for each record, as ids do"
@@ -141,7 +141,7 @@ def _number_records(table: Array, known: Array) -> Array:
     enough = known.sum(axis=0) >= FEWEST_IDS
     whole = np.where(known, table == np.rint(table), True).all(axis=0)
     distinct = [len(np.unique(column[sure])) == sure.sum() for column, sure in zip(table.T, known.T, strict=True)]
-    return enough & whole & distinct
+    return np.asarray(enough & whole & distinct)
 
 
 def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:
