@@ -150,6 +150,13 @@ def test_every_page_is_in_the_navigation():
     assert all(list((DOCS / folder).glob("*.md")) for folder in folders)
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=name)
+def test_a_decision_is_listed_by_its_number(page):
+    """The navigation shows the title and sorts by the file's name: both begin with the number."""
+    number = re.match(r"0*(\d+[a-z]?)-", page.name).group(1)
+    assert page.read_text().startswith(f"# {number}. ")
+
+
 def test_every_public_name_has_a_place_in_the_reference():
     reference = "\n".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
     named = re.findall(r"^::: riemdp\.(?:\w+\.)*(\w+)$", reference, re.MULTILINE)

@@ -18,19 +18,16 @@ if TYPE_CHECKING:
     from riemdp.privacy.release import Plan
 
 
+@o.takes_guarantee
 def plan(
     space: o.SpaceOption,
     size: o.SizeOption,
     records: o.RecordsOption,
+    guarantee: o.Promise,
     radius: o.RadiusOption = None,
     center: o.CenterOption = None,
     eigenvalues: o.EigenvaluesOption = None,
     curvature: o.CurvatureOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     adapt: o.AdaptOption = False,
@@ -51,7 +48,6 @@ def plan(
     check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     asked: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt}
     found = predict(ball, records, guarantee, **asked, spread=spread)
     if plot is not None:

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 SHOWN = 100  # numbers of a value that are printed though a file holds them
 
 
+@o.takes_guarantee
 def mean(
     data: o.RecordsArgument,
     space: o.SpaceOption,
+    guarantee: o.Promise,
     center: o.CenterOption = None,
     radius: o.RadiusOption = None,
     eigenvalues: o.EigenvaluesOption = None,
@@ -46,11 +48,6 @@ def mean(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
@@ -96,11 +93,10 @@ def mean(
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
 
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header))
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
