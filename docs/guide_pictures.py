@@ -117,7 +117,8 @@ def choosing_budget() -> Figure:
     """What an adversary can reach, for some guarantees."""
     figure, ax = canvas(6.5, 3.8)
     alarms = np.linspace(0, 1, 401)
-    for name, colour, line in (("mu=2", VERMILION, "-"), ("mu=1", BLUE, "-"), ("mu=0.5", GREEN, "-"), ("epsilon=1", BLUE, "--")):
+    looks = {"mu=2": (VERMILION, "-"), "mu=1": (BLUE, "-"), "mu=0.5": (GREEN, "-"), "epsilon=1": (BLUE, "--")}
+    for name, (colour, line) in looks.items():
         ax.plot(alarms, 1 - tradeoff(name, alarms), line, color=colour, label=name.replace("=", " = "))
     ax.plot([0, 1], [0, 1], ":", color=GREY, label="no release: a guess")
     ax.axvline(0.05, color="0.8", linewidth=1, zorder=0)
@@ -144,8 +145,8 @@ def audit() -> Figure:
     rng = np.random.default_rng(0)
     figure = Figure(figsize=(7, 3), layout="constrained", facecolor="white")
     bins = np.linspace(-5, 7, 70)
-    halves = zip(figure.subplots(1, 2, sharey=True), ("the noise that is needed", "half of it: caught"), (1.0, 2.0), strict=True)
-    for ax, verdict, shift in halves:
+    axes, verdicts = figure.subplots(1, 2, sharey=True), ("the noise that is needed", "half of it: caught")
+    for ax, verdict, shift in zip(axes, verdicts, (1.0, 2.0), strict=True):
         a, b = rng.laplace(0.0, 1.0, 10**5), rng.laplace(shift, 1.0, 10**5)
         found = rd.audit_draws(a, b, rd.PureDP(1.0))
         ax.hist(a, bins, color=GREY, alpha=0.6, label="outputs for some records")
@@ -162,7 +163,8 @@ def ledger() -> Figure:
     figure, ax = canvas(7, 1.9)
     left = 0.0
     refused = {"color": "none", "edgecolor": VERMILION, "linestyle": "--", "linewidth": 1.5}
-    for mu, name, look in ((0.6, "controls", {"color": SKY}), (0.5, "patients", {"color": "#A9D8F2"}), (0.7, "both: refused", refused)):
+    first, second = {"color": SKY}, {"color": "#A9D8F2"}
+    for mu, name, look in ((0.6, "controls", first), (0.5, "patients", second), (0.7, "both: refused", refused)):
         ax.barh(0, mu**2, left=left, height=0.5, **look)
         ax.text(left + min(mu**2, 1 - left) / 2, 0, f"{name}\nmu = {mu:g}", ha="center", va="center", fontsize=9)
         left += mu**2
