@@ -10,8 +10,8 @@ import unicodedata
 from pathlib import Path
 
 GLOSSARY = Path(__file__).resolve().parent / "glossary.md"
-# Links, code, headings, formulas and pictures are left as they are.
-OPAQUE = {"a", "code", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "math", "svg", "script", "style", "summary", "th"}
+# Links, blocks of code, headings, formulas and pictures are left as they are.
+OPAQUE = {"a", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "math", "svg", "script", "style", "summary", "th"}
 # Words that are used in their ordinary sense as well are linked only from where they are the glossary's for sure.
 ORDINARY = {"mean", "space", "shape", "composition"}
 
