@@ -11,20 +11,13 @@ from matplotlib.patches import Circle, FancyBboxPatch
 
 import riemdp as rd
 from riemdp.plots import plot_release, plot_utility, tradeoff
-
-BLACK, SKY, BLUE, VERMILION, GREEN, GREY = "#000000", "#56B4E9", "#0072B2", "#D55E00", "#009E73", "#767676"
+from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, light
 
 
 def canvas(width: float, height: float) -> tuple[Figure, Any]:
     """A figure and its only axes."""
     figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
     return figure, figure.subplots()
-
-
-def plain(ax: Any) -> None:
-    """Two thin axes."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=9)
 
 
 # --- releases ----------------------------------------------------------------------------------------------
@@ -109,7 +102,7 @@ def choosing_error() -> Figure:
     ax.minorticks_off()
     ax.set(xlabel="records", ylabel="predicted error, mu = 1")
     ax.legend(frameon=False, fontsize=9)
-    plain(ax)
+    light(ax)
     return figure
 
 
@@ -127,7 +120,7 @@ def choosing_budget() -> Figure:
     ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
     ax.set_yticks(ticks[2:], [f"{tick:.0%}" for tick in ticks[2:]])
     ax.legend(frameon=False, fontsize=9)
-    plain(ax)
+    light(ax)
     return figure
 
 

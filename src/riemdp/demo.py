@@ -23,6 +23,7 @@ from riemdp.accounting.guarantee import GDP
 from riemdp.errors import InputError, RiemdpError, printable
 from riemdp.manifolds import KendallShapes
 from riemdp.manifolds.base import Array
+from riemdp.plots.style import BLACK, GREY, SKY, VERMILION
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.frechet import frechet_mean
@@ -43,7 +44,6 @@ RADIUS = 0.6  # of 0.706 at most, where noise grows beyond all bounds: chosen wi
 BUDGET, STRICTER = GDP(1.0), GDP(0.5)
 DRAWN = 30  # outlines in each cloud
 REPORTED = 2  # the digit that the report is about
-BLACK, SKY, VERMILION, GREY = "#000000", "#56B4E9", "#D55E00", "#767676"
 WHAT = (
     "{n:,} handwritten digits, as outlines of {k} points. Position, size and rotation do not count: they are shapes. "
     "All that is taken for granted: an outline is no farther than {r:g} from a circle; one that is, is moved there."
@@ -85,7 +85,7 @@ class Digits:
 
     def of(self, digit: int) -> Array:
         """The known outlines of a digit."""
-        return self.outlines[self.is_known & (self.labels == digit)]
+        return np.asarray(self.outlines[self.is_known & (self.labels == digit)])
 
 
 def load_digits() -> Digits:
@@ -173,7 +173,7 @@ def draw(digits: Digits, model: PrivateMDM, exact: Array) -> Figure:
 
     figure = Figure(figsize=(12.5, 4.2), layout="constrained", facecolor="white")
     rows = ["exact", "private", "stricter"]
-    mosaic = [[*(f"{row} {digit}" for digit in DIGITS), "scores"] for row in rows]
+    mosaic: Any = [[*(f"{row} {digit}" for digit in DIGITS), "scores"] for row in rows]
     axes = figure.subplot_mosaic(mosaic, width_ratios=[1.0] * 10 + [1.9])
     for digit in DIGITS:
         _draw_digit([axes[f"{row} {digit}"] for row in rows], digits.of(digit), exact[digit], model.means_[digit])
