@@ -157,7 +157,7 @@ def ledger() -> Figure:
     left = 0.0
     refused = {"color": "none", "edgecolor": VERMILION, "linestyle": "--", "linewidth": 1.5}
     first, second = {"color": SKY}, {"color": "#A9D8F2"}
-    for mu, name, look in ((0.6, "controls", first), (0.5, "patients", second), (0.7, "both: refused", refused)):
+    for mu, name, look in ((0.6, "first release", first), (0.5, "second", second), (0.7, "third: refused", refused)):
         ax.barh(0, mu**2, left=left, height=0.5, **look)
         ax.text(left + min(mu**2, 1 - left) / 2, 0, f"{name}\nmu = {mu:g}", ha="center", va="center", fontsize=9)
         left += mu**2
