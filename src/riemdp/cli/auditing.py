@@ -76,7 +76,7 @@ def demo(
     out: Annotated[Path, typer.Argument(help="Folder for picture, report and ledger.")] = Path("demo"),
     force: o.ForceOption = False,
 ) -> None:
-    """Real data, from images to means: a table and a picture."""
+    """Handwritten digits, from outlines to private mean shapes: a table, a picture and a report."""
     from riemdp.demo import main as show_demo
 
     try:

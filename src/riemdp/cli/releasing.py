@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,17 @@ import typer
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
+from riemdp.cli.output import (
+    MEANING,
+    PICTURE_FORMATS,
+    check_outputs,
+    entries,
+    facts,
+    first_pass_bar,
+    next_steps,
+    show,
+    title,
+)
 from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
@@ -285,7 +296,19 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         rows["written"] = ", ".join(map(str, outputs.paths))
     if outputs.out is None or release.value.size <= SHOWN:
         rows["value"] = entries(release.value)
-    return [title(f"Private {name} of {release.n:,} records, {release.space!r}"), facts(rows)]
+    heading = title(f"Private {name} of {release.n:,} records, {release.space!r}")
+    return [heading, facts(rows), next_steps(*_next(release, ledger, outputs))]
+
+
+def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str]:
+    """What to look at, and how to keep count."""
+    if outputs.report:
+        steps = [f"Open {outputs.report} in a browser: it explains the promise to whoever reads the result."]
+    else:
+        steps = ["Add --report mean.html the next time: a page that explains the promise to whoever reads the result."]
+    if ledger:
+        return [*steps, f"riemdp ledger show {shlex.quote(str(ledger.path))}  lists what was spent and what is left."]
+    return [*steps, f"Nothing counted this. Another release adds to {short(release.guarantee)}: name a --ledger FILE."]
 
 
 def _state(ledger: Ledger) -> str:
