@@ -25,6 +25,7 @@ from riemdp.manifolds import (
     Product,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "RiemannianLaplace",
     "RiemdpError",
     "SPDAffine",
+    "SPDLogCholesky",
     "SPDLogEuclidean",
     "SiteSum",
     "Space",

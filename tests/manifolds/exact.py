@@ -17,6 +17,7 @@ from riemdp.manifolds import (
     KendallShapes,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
 )
@@ -199,20 +200,46 @@ class ExactSPDAffine:
         return np.concatenate([np.diagonal(w), w[upper] * mp.sqrt(2)])
 
 
-class ExactSPDLogEuclidean:
-    """Tangent vectors are those of the logarithms: no differential of log is needed."""
+def symmetric(x):
+    return (x + x.T) / 2
 
-    def __init__(self, space: SPDLogEuclidean) -> None:
-        pass
+
+def vecd(a: np.ndarray) -> np.ndarray:
+    """The diagonal, then sqrt(2) times what is above it."""
+    return np.concatenate([np.diagonal(a), a[np.triu_indices(len(a), 1)] * mp.sqrt(2)])
+
+
+def log_cholesky(a: np.ndarray) -> np.ndarray:
+    factor = np.array(mp.cholesky(mp.matrix(a.tolist())).tolist(), dtype=object)
+    return np.concatenate([[mp.log(x) for x in np.diagonal(factor)], factor.T[np.triu_indices(len(a), 1)]])
+
+
+# The isometries onto R^d of spaces that are defined by one, from exact matrices.
+CHARTS: dict[type[Space], Callable] = {
+    SPDLogEuclidean: lambda a: vecd(of_symmetric(mp.log, symmetric(a))),
+    SPDLogCholesky: lambda a: log_cholesky(symmetric(a)),
+}
+
+
+def in_chart(space: Space) -> bool:
+    """Whether its exact points and vectors are those of R^d."""
+    return type(space) in CHARTS
+
+
+class ExactChart:
+    """Points are their images in R^d, and so are tangent vectors: no inverse, and no differential, is needed."""
+
+    def __init__(self, space: Space) -> None:
+        self.chart = CHARTS[type(space)]
 
     def read(self, x):
-        return (lift(x) + lift(x).T) / 2
+        return self.chart(lift(x))
 
     def exp(self, v, p):
-        return of_symmetric(mp.exp, of_symmetric(mp.log, p) + v)
+        return p + v
 
     def log(self, q, p):
-        return of_symmetric(mp.log, q) - of_symmetric(mp.log, p)
+        return q - p
 
     def norm(self, v, p):
         return length(v)
@@ -224,7 +251,7 @@ EXACT = {
     Hyperbolic: ExactHyperbolic,
     KendallShapes: ExactKendall,
     SPDAffine: ExactSPDAffine,
-    SPDLogEuclidean: ExactSPDLogEuclidean,
+    **dict.fromkeys(CHARTS, ExactChart),
 }
 
 
@@ -246,10 +273,9 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
     """
     reference = exact(space)
     records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
+    if in_chart(space):
+        return sum(m * record for m, record in zip(weights, records, strict=True)) / sum(weights)
     basis = [ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
-    if isinstance(space, SPDLogEuclidean):
-        logs = (m * of_symmetric(mp.log, record) for m, record in zip(weights, records, strict=True))
-        return of_symmetric(mp.exp, sum(logs) / sum(weights))
 
     def gradient(point):
         logs = (m * reference.log(record, point) for m, record in zip(weights, records, strict=True))

@@ -21,6 +21,7 @@ from riemdp.manifolds import (
     Product,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
     package_spaces,
@@ -135,6 +136,18 @@ def _spd_log_euclidean(space: SPDLogEuclidean, rng: np.random.Generator) -> Isom
     return lambda x: space.project(scale * turn @ invert(x) @ turn.T)
 
 
+def _spd_log_cholesky(space: SPDLogCholesky, rng: np.random.Generator) -> Isometry:
+    """The translations of the group of Lin (2019): strict triangles are added, diagonals multiplied."""
+    shift, scale = np.tril(rng.standard_normal((space.k, space.k)), -1), np.diag(rng.uniform(0.3, 3, space.k))
+
+    def isometry(x: np.ndarray) -> np.ndarray:
+        factor = np.linalg.cholesky(x)
+        moved = np.tril(factor, -1) + shift + scale * factor
+        return moved @ np.swapaxes(moved, -1, -2)
+
+    return isometry
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -160,6 +173,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     Hyperbolic: _hyperbolic,
     SPDAffine: _spd_affine,
     SPDLogEuclidean: _spd_log_euclidean,
+    SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
     Product: _product,
 }
@@ -209,6 +223,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     Hyperbolic: _first_two,
     SPDAffine: _commuting_or_not,
     SPDLogEuclidean: _first_two,
+    SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
     Product: _across_and_within,
 }

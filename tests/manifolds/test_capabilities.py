@@ -23,6 +23,7 @@ from riemdp.manifolds.capabilities import (
     GradientBounds,
     Landmarks,
     Spectra,
+    SpectralBalls,
     VolumeDensity,
 )
 from riemdp.manifolds.scalars import log_sinhc, norm
@@ -34,8 +35,9 @@ ROLES = [
     (rd.Sphere(2), LAWS | {FrechetModel, Embedding, Chords}),
     (rd.Hyperbolic(2), LAWS | {FrechetModel}),
     (rd.KendallShapes(4), LAWS | {FrechetModel, Landmarks}),
-    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra}),
-    (rd.SPDLogEuclidean(2), LAWS | {ClosedFormMean, Embedding, Spectra}),
+    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra, SpectralBalls}),
+    (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),
+    (rd.SPDLogEuclidean(2), LAWS | {ClosedFormMean, Embedding, Spectra, SpectralBalls}),
     (rd.Product(rd.Sphere(2), rd.Sphere(2)), LAWS),
 ]
 

@@ -7,6 +7,7 @@ from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.spd_affine import SPDAffine
+from riemdp.manifolds.spd_log_cholesky import SPDLogCholesky
 from riemdp.manifolds.spd_log_euclidean import LogGaussian, SPDLogEuclidean
 from riemdp.manifolds.sphere import Sphere
 
@@ -17,6 +18,7 @@ __all__ = [
     "LogGaussian",
     "Product",
     "SPDAffine",
+    "SPDLogCholesky",
     "SPDLogEuclidean",
     "Space",
     "Sphere",

@@ -266,6 +266,19 @@ class GradientBounds(_Role):
         return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
 
+@called("balls of spectra", "use Ball(space, center, radius) with a public centre and radius")
+class SpectralBalls(_Role):
+    """Points are positive definite matrices, and a ball holds all whose eigenvalues are between two bounds.
+
+    docs/proofs/bounded.md takes any public ball; the page of the space proves the radius. Opens
+    `Ball.from_eigenvalue_bounds`.
+    """
+
+    @abstractmethod
+    def spectral_radius(self, low: float, high: float) -> float:
+        """Radius of a ball around sqrt(low high) times the origin that holds them all, not rounded down."""
+
+
 # --- baselines (docs/proofs/baselines.md) ----------------------------------------------------------------------
 
 
@@ -307,16 +320,12 @@ class Chords(_Role):
 class Spectra(_Role):
     """Points are positive definite matrices; a distance is no less than that of the spectra's logarithms.
 
-    docs/proofs/baselines.md: then the embedded Fréchet mean is released. Opens `Ball.from_eigenvalue_bounds` too.
+    docs/proofs/baselines.md: then the embedded Fréchet mean is released.
     """
 
     @abstractmethod
     def log_spectrum(self, point: Array) -> Array:
         """Logarithms of the eigenvalues of one point, in increasing order, as the metric's maps see them."""
-
-    @abstractmethod
-    def spectral_radius(self, half: float) -> float:
-        """Radius of the least ball around the identity with every matrix whose eigenvalues' logarithms are in ±half."""
 
 
 @called("landmarks", NO_POINTWISE)

@@ -14,15 +14,25 @@ from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
-from riemdp.manifolds.capabilities import ClosedFormMean, Embedding, ExactPoints, GradientBounds, Spectra, VolumeDensity
-from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.capabilities import (
+    ClosedFormMean,
+    Embedding,
+    ExactPoints,
+    GradientBounds,
+    Spectra,
+    SpectralBalls,
+    VolumeDensity,
+)
+from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd, whitened_logs
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
+class SPDLogEuclidean(
+    SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra, SpectralBalls
+):
     """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
 
     @property
@@ -36,8 +46,8 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
     def log_coords(self, points: Array, base: Array) -> Array:
         return vecd(matrix_log(points) - matrix_log(base))
 
-    def _frame(self, base: Array) -> tuple[None, Array]:
-        return None, vecd(matrix_log(base))
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        return whitened_logs(raw, None, vecd(matrix_log(base)))
 
     def to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of log at the base (Daleckii-Krein), isometric by definition of the metric."""

@@ -19,7 +19,7 @@ from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Space
-from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, Spectra
+from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, SpectralBalls
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.radii import too_large
@@ -59,17 +59,18 @@ class Ball:
 
     @classmethod
     def from_eigenvalue_bounds(cls, space: Space, low: float, high: float) -> Ball:
-        """The smallest ball around a multiple of the identity that holds all spectra within [low, high].
+        """A ball around a multiple of the identity that holds all matrices with spectra within [low, high].
 
-        centre sqrt(low high) I, radius sqrt(k)/2 ln(high/low), in both metrics of SPD(k).
+        The centre is sqrt(low high) I, the radius sqrt(k)/2 ln(high/low) (the least one) in the affine-invariant and
+        the log-Euclidean metrics; other spaces have their own.
         """
-        if not (isinstance(space, Space) and space.has(Spectra)):
-            raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of SPDAffine or SPDLogEuclidean only.")
+        if not (isinstance(space, Space) and space.has(SpectralBalls)):
+            raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of a space of positive matrices only.")
         lo, hi = finite_number(low, "low"), finite_number(high, "high")
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
-        half = (math.log(hi) - math.log(lo)) / 2 + 2.0**-40  # not below the exact one
-        return cls(space, math.sqrt(lo) * math.sqrt(hi) * space.origin, space.capability(Spectra).spectral_radius(half))
+        center = math.sqrt(lo) * math.sqrt(hi) * space.origin
+        return cls(space, center, space.capability(SpectralBalls).spectral_radius(lo, hi))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
