@@ -15,6 +15,7 @@ from riemdp.manifolds import (
     Euclidean,
     Hyperbolic,
     KendallShapes,
+    Rotations,
     Space,
     SPDAffine,
     SPDLogCholesky,
@@ -245,7 +246,46 @@ class ExactChart:
         return length(v)
 
 
+class ExactRotations:
+    """Matrices; the floats of a point stand for the nearest rotation."""
+
+    def __init__(self, space: Rotations) -> None:
+        pass
+
+    def read(self, x):
+        r = lift(x)
+        for _ in range(8):  # Newton's iteration doubles the digits
+            r = (r + inverse(r).T) / 2
+        return r
+
+    def exp(self, v, p):
+        w = self.coordinates(v, p)
+        t, a = length(w), self.hat(w)
+        half = mp.sinc(t / 2)
+        return p @ (lift(np.eye(3)) + mp.sinc(t) * a + half * half / 2 * (a @ a))
+
+    def log(self, q, p):
+        r = p.T @ q
+        skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]], dtype=object) / 2
+        sine, cosine = length(skew), (np.trace(r) - 1) / 2
+        if sine < mp.mpf(10) ** -20 and cosine < 0:
+            raise AssertionError("a half turn")
+        return p @ self.hat(skew * (mp.atan2(sine, cosine) / sine if sine else 1))
+
+    def norm(self, v, p):
+        return length(v) / mp.sqrt(2)
+
+    def coordinates(self, v, p):
+        a = p.T @ v
+        return np.array([a[2, 1] - a[1, 2], a[0, 2] - a[2, 0], a[1, 0] - a[0, 1]], dtype=object) / 2
+
+    def hat(self, w):
+        x, y, z = w
+        return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]], dtype=object)
+
+
 EXACT = {
+    Rotations: ExactRotations,
     Euclidean: ExactEuclidean,
     Sphere: ExactSphere,
     Hyperbolic: ExactHyperbolic,
@@ -311,6 +351,9 @@ def tangent(space, v, p):
     if isinstance(space, Hyperbolic):
         lorentz = ExactHyperbolic(space).lorentz
         return v - p * lorentz(p, v) / lorentz(p, p)
+    if isinstance(space, Rotations):
+        a = p.T @ v
+        return p @ (a - a.T) / 2
     if isinstance(space, KendallShapes):
         v = v - sum(v) / len(v)
         return v - p * sum(mp.conj(a) * b for a, b in zip(p, v, strict=True))

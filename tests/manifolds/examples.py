@@ -19,6 +19,7 @@ from riemdp.manifolds import (
     Hyperbolic,
     KendallShapes,
     Product,
+    Rotations,
     Space,
     SPDAffine,
     SPDLogCholesky,
@@ -148,6 +149,13 @@ def _spd_log_cholesky(space: SPDLogCholesky, rng: np.random.Generator) -> Isomet
     return isometry
 
 
+def _rotations(space: Rotations, rng: np.random.Generator) -> Isometry:
+    """Rotations before and after, and inversion half of the time."""
+    before, after = (space.project(rng.standard_normal(4)) for _ in range(2))
+    invert = (lambda x: np.swapaxes(x, -1, -2)) if rng.random() < 0.5 else np.copy
+    return lambda x: after @ invert(x) @ before
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -175,6 +183,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     SPDLogEuclidean: _spd_log_euclidean,
     SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    Rotations: _rotations,
     Product: _product,
 }
 
@@ -225,6 +234,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     SPDLogEuclidean: _first_two,
     SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    Rotations: _first_two,
     Product: _across_and_within,
 }
 

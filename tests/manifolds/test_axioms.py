@@ -369,7 +369,8 @@ def ambient_inner(space, u, v, p):
         return np.trace(np.linalg.solve(p, u) @ np.linalg.solve(p, v), axis1=-2, axis2=-1)
     if name == "Hyperbolic":
         return (u[..., 1:] * v[..., 1:]).sum(axis=-1) - u[..., 0] * v[..., 0]
-    return (u * v).sum(axis=tuple(range(1, u.ndim)))
+    flat = (u * v).sum(axis=tuple(range(1, u.ndim)))
+    return flat / 2 if name == "Rotations" else flat
 
 
 # Their metrics are those of a chart, and of factors.

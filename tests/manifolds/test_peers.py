@@ -23,6 +23,7 @@ EXACT = [
     rd.SPDAffine(3),
     rd.SPDLogEuclidean(3),
     rd.SPDLogCholesky(3),
+    rd.Rotations(),
 ]
 N = 6
 

@@ -6,6 +6,7 @@ from riemdp.manifolds.euclidean import Euclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.product import Product
+from riemdp.manifolds.rotations import Rotations
 from riemdp.manifolds.spd_affine import SPDAffine
 from riemdp.manifolds.spd_log_cholesky import SPDLogCholesky
 from riemdp.manifolds.spd_log_euclidean import LogGaussian, SPDLogEuclidean
@@ -17,6 +18,7 @@ __all__ = [
     "KendallShapes",
     "LogGaussian",
     "Product",
+    "Rotations",
     "SPDAffine",
     "SPDLogCholesky",
     "SPDLogEuclidean",

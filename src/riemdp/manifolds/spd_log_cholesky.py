@@ -81,9 +81,8 @@ class SPDLogCholesky(
 
     def from_ambient(self, ambient: Array) -> Array:
         """L Lᵀ, logarithms and entries pulled back where their squares would be out of range."""
-        most = math.log(FARTHEST) / 2
-        logs, rest = np.clip(ambient[: self.k], -most, most), np.clip(ambient[self.k :], -math.exp(most), math.exp(most))
-        return self.from_chart(np.concatenate([logs, rest]))
+        most = np.where(np.arange(self.dim) < self.k, math.log(FARTHEST) / 2, math.sqrt(FARTHEST))
+        return self.from_chart(np.clip(ambient, -most, most))
 
     # --- means ---------------------------------------------------------------------------------------------
 
