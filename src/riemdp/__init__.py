@@ -18,6 +18,7 @@ from riemdp.errors import (
     UselessRelease,
 )
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
     Hyperbolic,
     KendallShapes,
@@ -50,6 +51,7 @@ __all__ = [
     "BudgetExceeded",
     "Check",
     "ConvergenceError",
+    "Correlations",
     "Entry",
     "Euclidean",
     "FrechetMean",

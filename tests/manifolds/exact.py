@@ -12,6 +12,7 @@ import mpmath as mp
 import numpy as np
 
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
     Hyperbolic,
     KendallShapes,
@@ -210,6 +211,12 @@ def vecd(a: np.ndarray) -> np.ndarray:
     return np.concatenate([np.diagonal(a), a[np.triu_indices(len(a), 1)] * mp.sqrt(2)])
 
 
+def scaled(a: np.ndarray) -> np.ndarray:
+    """With the diagonal 1."""
+    deviations = np.array([mp.sqrt(x) for x in np.diagonal(a)], dtype=object)
+    return a / deviations[:, None] / deviations
+
+
 def log_cholesky(a: np.ndarray) -> np.ndarray:
     factor = np.array(mp.cholesky(mp.matrix(a.tolist())).tolist(), dtype=object)
     return np.concatenate([[mp.log(x) for x in np.diagonal(factor)], factor.T[np.triu_indices(len(a), 1)]])
@@ -218,6 +225,7 @@ def log_cholesky(a: np.ndarray) -> np.ndarray:
 # The isometries onto R^d of spaces that are defined by one, from exact matrices.
 CHARTS: dict[type[Space], Callable] = {
     SPDLogEuclidean: lambda a: vecd(of_symmetric(mp.log, symmetric(a))),
+    Correlations: lambda a: vecd(of_symmetric(mp.log, scaled(symmetric(a))))[len(a) :],
     SPDLogCholesky: lambda a: log_cholesky(symmetric(a)),
 }
 

@@ -15,6 +15,7 @@ from scipy.stats import ortho_group
 from manifolds.half_plane import HalfPlane
 from riemdp.errors import MechanismError
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
     Hyperbolic,
     KendallShapes,
@@ -156,6 +157,12 @@ def _rotations(space: Rotations, rng: np.random.Generator) -> Isometry:
     return lambda x: after @ invert(x) @ before
 
 
+def _correlations(space: Correlations, rng: np.random.Generator) -> Isometry:
+    """Another order of the variables, with other signs."""
+    order, signs = rng.permutation(space.k), rng.choice([-1.0, 1.0], space.k)
+    return lambda x: (x * signs[:, None] * signs)[..., order, :][..., order]
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -183,6 +190,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     SPDLogEuclidean: _spd_log_euclidean,
     SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    Correlations: _correlations,
     Rotations: _rotations,
     Product: _product,
 }
@@ -234,6 +242,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     SPDLogEuclidean: _first_two,
     SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    Correlations: _first_two,
     Rotations: _first_two,
     Product: _across_and_within,
 }

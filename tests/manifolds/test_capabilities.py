@@ -35,6 +35,7 @@ ROLES = [
     (rd.Sphere(2), LAWS | {FrechetModel, Embedding, Chords}),
     (rd.Hyperbolic(2), LAWS | {FrechetModel}),
     (rd.KendallShapes(4), LAWS | {FrechetModel, Landmarks}),
+    (rd.Correlations(3), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.Rotations(), LAWS | {FrechetModel}),
     (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra, SpectralBalls}),
     (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),

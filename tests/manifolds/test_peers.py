@@ -24,6 +24,7 @@ EXACT = [
     rd.SPDLogEuclidean(3),
     rd.SPDLogCholesky(3),
     rd.Rotations(),
+    rd.Correlations(4),
 ]
 N = 6
 

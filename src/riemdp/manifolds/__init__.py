@@ -2,6 +2,7 @@
 
 from riemdp.manifolds.base import Space
 from riemdp.manifolds.catalogue import package_spaces, space_class, space_from_dict, space_names, space_to_dict
+from riemdp.manifolds.correlations import Correlations
 from riemdp.manifolds.euclidean import Euclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
@@ -13,6 +14,7 @@ from riemdp.manifolds.spd_log_euclidean import LogGaussian, SPDLogEuclidean
 from riemdp.manifolds.sphere import Sphere
 
 __all__ = [
+    "Correlations",
     "Euclidean",
     "Hyperbolic",
     "KendallShapes",

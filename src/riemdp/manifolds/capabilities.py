@@ -274,9 +274,18 @@ class SpectralBalls(_Role):
     `Ball.from_eigenvalue_bounds`.
     """
 
+    @property
+    def greatest_eigenvalue(self) -> float:
+        """No matrix of the space has a larger one."""
+        return math.inf
+
+    @abstractmethod
+    def spectral_center(self, low: float, high: float) -> Array:
+        """The centre of a ball that holds them all."""
+
     @abstractmethod
     def spectral_radius(self, low: float, high: float) -> float:
-        """Radius of a ball around sqrt(low high) times the origin that holds them all, not rounded down."""
+        """Its radius, not rounded down."""
 
 
 # --- baselines (docs/proofs/baselines.md) ----------------------------------------------------------------------

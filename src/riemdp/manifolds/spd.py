@@ -171,6 +171,10 @@ class SPD(_PartOfASpace):
         values = np.linalg.eigvalsh(point)
         return np.asarray(np.log(np.maximum(values, max(UNIT_ROUNDOFF * values[-1], math.exp(LOG_TINY)))))
 
+    def spectral_center(self, low: float, high: float) -> Array:
+        """sqrt(low high) times the identity."""
+        return math.sqrt(low) * math.sqrt(high) * self.origin
+
     def spectral_radius(self, low: float, high: float) -> float:
         """sqrt(k)/2 log(high/low): the distance of the two multiples of the identity is twice that, in both metrics."""
         half = (math.log(high) - math.log(low)) / 2 + 2.0**-40  # not below the exact one

@@ -52,11 +52,11 @@ class SPDLogEuclidean(
     def to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of log at the base (Daleckii-Krein), isometric by definition of the metric."""
         values, vectors_of_base = eigh(base)
-        return vecd(_sandwich(vectors, vectors_of_base, log_slopes(values)))
+        return vecd(sandwich(vectors, vectors_of_base, log_slopes(values)))
 
     def from_coords(self, coords: Array, base: Array) -> Array:
         values, vectors_of_base = eigh(base)
-        return _sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
+        return sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
 
     def point_rounding(self, radius: float) -> float:
         """The condition number of a matrix within the radius of the identity is at most exp(sqrt(2) r)."""
@@ -198,7 +198,7 @@ def log_slopes(values: Array) -> Array:
     return np.asarray(2 / (a + b) * np.where(small, 1 + x * x / 3, np.arctanh(safe) / safe))
 
 
-def _sandwich(inner: Array, vectors: Array, factors: Array) -> Array:
+def sandwich(inner: Array, vectors: Array, factors: Array) -> Array:
     """V (factors ∘ (Vᵀ inner V)) Vᵀ."""
     transposed = np.swapaxes(vectors, -1, -2)
     return symmetric_part(vectors @ (factors * (transposed @ inner @ vectors)) @ transposed)

@@ -58,19 +58,19 @@ class Ball:
         object.__setattr__(self, "radius", radius)
 
     @classmethod
-    def from_eigenvalue_bounds(cls, space: Space, low: float, high: float) -> Ball:
+    def from_eigenvalue_bounds(cls, space: Space, low: float, high: float | None = None) -> Ball:
         """A ball around a multiple of the identity that holds all matrices with spectra within [low, high].
 
         The centre is sqrt(low high) I, the radius sqrt(k)/2 ln(high/low) (the least one) in the affine-invariant and
-        the log-Euclidean metrics; other spaces have their own.
+        the log-Euclidean metrics; other spaces have their own. Correlations need no `high`: their trace is k.
         """
         if not (isinstance(space, Space) and space.has(SpectralBalls)):
             raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of a space of positive matrices only.")
-        lo, hi = finite_number(low, "low"), finite_number(high, "high")
+        role = space.capability(SpectralBalls)
+        lo, hi = finite_number(low, "low"), finite_number(_or_greatest(high, role), "high")
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
-        center = math.sqrt(lo) * math.sqrt(hi) * space.origin
-        return cls(space, center, space.capability(SpectralBalls).spectral_radius(lo, hi))
+        return cls(space, role.spectral_center(lo, hi), role.spectral_radius(lo, hi))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """Coordinates at the centre of a public footpoint (default: the centre itself)."""
@@ -96,6 +96,12 @@ class Ball:
     def at_origin(self, coords: Array) -> Array:
         """Points with these coordinates at the centre, moved by the isometry that takes it to the origin."""
         return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
+
+
+def _or_greatest(high: float | None, role: SpectralBalls) -> float:
+    if high is None and math.isinf(role.greatest_eigenvalue):
+        raise InputError("high is missing: pass the largest eigenvalue that a record may have.")
+    return role.greatest_eigenvalue if high is None else high
 
 
 class Bounded:
