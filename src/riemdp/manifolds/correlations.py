@@ -38,10 +38,32 @@ MOST_STEPS = 200
 class Correlations(
     FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
 ):
-    """Correlation matrices of full rank: rho(a, b) = ‖off(log a) - off(log b)‖, off = without the diagonal.
+    """Correlation matrices of full rank, with the off-log metric (Thanwerdas and Pennec 2022).
 
-    Isometric to R^{k(k-1)/2} by off∘log (Archakov and Hansen 2021, Thanwerdas and Pennec 2022): flat, and the same
-    for any order of the variables. `project` takes covariance matrices. Whatever comes out has the diagonal 1.
+    Points have shape (k, k) and the diagonal 1, whatever is done with them. rho(a, b) = ‖off(log a) - off(log b)‖,
+    off = without the diagonal: by off∘log this is R^{k(k-1)/2}, flat, and the same for any order of the variables.
+    `project` takes covariance matrices, and so do releases.
+
+    Parameters
+    ----------
+    k : int
+        The number of variables, at least 2.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    Ball.from_eigenvalue_bounds : The ball of all matrices with a least eigenvalue.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.Correlations(2).project([[4.0, 1.0], [1.0, 1.0]]).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
     """
 
     @property

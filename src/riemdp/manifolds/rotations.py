@@ -14,10 +14,17 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_norm
 from riemdp.manifolds.base import MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, Space
-from riemdp.manifolds.capabilities import ExactPoints, FrechetModel, GradientBounds, LocalModel, VolumeDensity
+from riemdp.manifolds.capabilities import (
+    Curvature,
+    ExactPoints,
+    FrechetModel,
+    GradientBounds,
+    LocalModel,
+    VolumeDensity,
+)
 from riemdp.manifolds.description import ArrayForm
 from riemdp.manifolds.local_model import are_many
-from riemdp.manifolds.scalars import norm, sinc, unit
+from riemdp.manifolds.scalars import constant_curvature, norm, sinc, unit
 from riemdp.manifolds.sphere import Sphere
 
 if TYPE_CHECKING:
@@ -34,12 +41,24 @@ NEARLY, STEPS = 0.1, 4
 
 
 @dataclass(frozen=True)
-class Rotations(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds):
+class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
     """SO(3), rho = angle of rotation: matrices R with RᵀR = 1 and det R = 1, of shape (3, 3).
 
     Coordinates at R are rotation vectors in its own frame: exp_R(w) = R exp(ŵ), ŵ x = w × x, so that tangent vectors
     are R ŵ. `project` takes quaternions, rotation vectors and SciPy's `Rotation` as well. Means are unique in balls of
     radius below pi/2: orientations that differ by up to a half turn.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> space = rd.Rotations()
+    >>> quarter = space.project([0.0, 0.0, 1.0, 1.0])  # a quaternion (x, y, z, w) of any length
+    >>> round(float(space.dist(space.origin, quarter)), 6)
+    1.570796
     """
 
     remedy: ClassVar[str] = "leave out records that are NaN, zero or singular, or mirrored (det < 0)"
@@ -87,6 +106,9 @@ class Rotations(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds)
 
     def from_coords(self, coords: Array, base: Array) -> Array:
         return base @ _hat(coords)
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        return constant_curvature(0.25, second_moment)
 
     def log_density(self, coords: Array) -> Array:
         angle = norm(coords)

@@ -36,10 +36,32 @@ MARGIN = 1 + 2.0**-40  # more than the roundings of a radius
 class SPDLogCholesky(
     FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
 ):
-    """SPD(k) by its Cholesky factors p = L Lᵀ: isometric to R^{k(k+1)/2} by (log diag L, strict lower triangle).
+    """Symmetric positive definite matrices with the log-Cholesky metric (Lin 2019).
 
-    rho(p, q)² = sum (log L_jj - log K_jj)² + sum_{i>j} (L_ij - K_ij)² (Lin 2019): no eigenvalues, so the fastest of
-    the metrics. It depends on the order of the variables and, unlike the other two, on their unit.
+    Points have shape (k, k). By (log diag L, strict lower triangle) of p = L Lᵀ this is R^{k(k+1)/2}:
+    rho(p, q)² = sum (log L_jj - log K_jj)² + sum_{i>j} (L_ij - K_ij)². No eigenvalues, so the fastest of the metrics;
+    it depends on the order of the variables and, unlike the other two, on their unit.
+
+    Parameters
+    ----------
+    k : int
+        The number of rows, at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    SPDLogEuclidean, SPDAffine : The same matrices with other metrics.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> round(float(rd.SPDLogCholesky(2).dist(np.eye(2), np.diag([np.e, 1.0]))), 12)
+    0.5
     """
 
     def to_chart(self, points: Array) -> Array:
