@@ -20,6 +20,8 @@ from riemdp.errors import (
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     LogGaussian,
@@ -61,6 +63,8 @@ __all__ = [
     "Euclidean",
     "FrechetMean",
     "Guarantee",
+    "HPDAffine",
+    "HPDLogEuclidean",
     "Hyperbolic",
     "InputError",
     "KendallShapes",

@@ -14,6 +14,8 @@ import numpy as np
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     Rotations,
@@ -222,10 +224,70 @@ def log_cholesky(a: np.ndarray) -> np.ndarray:
     return np.concatenate([[mp.log(x) for x in np.diagonal(factor)], factor.T[np.triu_indices(len(a), 1)]])
 
 
+def of_hermitian(function: Callable, a: np.ndarray) -> np.ndarray:
+    """f(a) of a Hermitian matrix by its eigenvalues."""
+    values, vectors = mp.eighe(mp.matrix(hermitian(a).tolist()))
+    rebuilt = vectors * mp.diag([function(v) for v in values]) * vectors.H
+    return np.array(rebuilt.tolist(), dtype=object)
+
+
+def hermitian(a: np.ndarray) -> np.ndarray:
+    return (a + adjoint(a)) / 2
+
+
+def adjoint(a: np.ndarray) -> np.ndarray:
+    return np.array([[mp.conj(x) for x in row] for row in a.T], dtype=object)
+
+
+def complex_vecd(a: np.ndarray) -> np.ndarray:
+    """The real diagonal, then sqrt(2) times the real and the imaginary parts above it."""
+    upper = a[np.triu_indices(len(a), 1)] * mp.sqrt(2)
+    parts = [[mp.re(x) for x in np.diagonal(a)], [mp.re(x) for x in upper], [mp.im(x) for x in upper]]
+    return np.array([x for part in parts for x in part], dtype=object)
+
+
+def from_real_form(x: np.ndarray) -> np.ndarray:
+    """The complex matrix of an array, or of its real form of twice the size."""
+    array = np.asarray(x)
+    if np.iscomplexobj(array):
+        return lift(array)
+    real = lift(array)
+    return (real[::2, ::2] + real[1::2, 1::2]) / 2 + mp.mpc(0, 1) * (real[1::2, ::2] - real[::2, 1::2]) / 2
+
+
+class ExactHPDAffine:
+    def __init__(self, space: HPDAffine) -> None:
+        pass
+
+    def read(self, x):
+        return hermitian(from_real_form(x))
+
+    def roots(self, p):
+        root = of_hermitian(mp.sqrt, p)
+        return root, inverse(root)
+
+    def exp(self, v, p):
+        root, inverse_root = self.roots(p)
+        return root @ of_hermitian(mp.exp, inverse_root @ v @ inverse_root) @ root
+
+    def log(self, q, p):
+        root, inverse_root = self.roots(p)
+        return root @ of_hermitian(mp.log, inverse_root @ q @ inverse_root) @ root
+
+    def norm(self, v, p):
+        solved = inverse(p) @ v
+        return mp.sqrt(mp.re(np.trace(solved @ solved)))
+
+    def coordinates(self, v, p):
+        whitener = inverse(np.array(mp.cholesky(mp.matrix(p.tolist())).tolist(), dtype=object))
+        return complex_vecd(whitener @ v @ adjoint(whitener))
+
+
 # The isometries onto R^d of spaces that are defined by one, from exact matrices.
 CHARTS: dict[type[Space], Callable] = {
     SPDLogEuclidean: lambda a: vecd(of_symmetric(mp.log, symmetric(a))),
     Correlations: lambda a: vecd(of_symmetric(mp.log, scaled(symmetric(a))))[len(a) :],
+    HPDLogEuclidean: lambda a: complex_vecd(of_hermitian(mp.log, a)),
     SPDLogCholesky: lambda a: log_cholesky(symmetric(a)),
 }
 
@@ -293,6 +355,7 @@ class ExactRotations:
 
 
 EXACT = {
+    HPDAffine: ExactHPDAffine,
     Rotations: ExactRotations,
     Euclidean: ExactEuclidean,
     Sphere: ExactSphere,

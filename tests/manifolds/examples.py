@@ -17,6 +17,8 @@ from riemdp.errors import MechanismError
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     Product,
@@ -163,6 +165,23 @@ def _correlations(space: Correlations, rng: np.random.Generator) -> Isometry:
     return lambda x: (x * signs[:, None] * signs)[..., order, :][..., order]
 
 
+def unitary(k: int, rng: np.random.Generator) -> np.ndarray:
+    """A random unitary matrix."""
+    return np.linalg.qr(rng.standard_normal((k, k, 2)) @ [1, 1j])[0]
+
+
+def _hpd_affine(space: HPDAffine, rng: np.random.Generator) -> Isometry:
+    """A congruence, and complex conjugation or inversion now and then."""
+    a = unitary(space.k, rng) @ np.diag(rng.uniform(0.3, 3, space.k)) @ unitary(space.k, rng)
+    change = [np.linalg.inv, np.conj, np.copy][rng.integers(3)]
+    return lambda x: space.project(a @ change(x) @ a.conj().T)
+
+
+def _hpd_log_euclidean(space: HPDLogEuclidean, rng: np.random.Generator) -> Isometry:
+    turn, scale, change = unitary(space.k, rng), rng.uniform(0.3, 3), [np.linalg.inv, np.conj, np.copy][rng.integers(3)]
+    return lambda x: space.project(scale * turn @ change(x) @ turn.conj().T)
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -190,6 +209,8 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     SPDLogEuclidean: _spd_log_euclidean,
     SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    HPDAffine: _hpd_affine,
+    HPDLogEuclidean: _hpd_log_euclidean,
     Correlations: _correlations,
     Rotations: _rotations,
     Product: _product,
@@ -242,6 +263,8 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     SPDLogEuclidean: _first_two,
     SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    HPDAffine: _commuting_or_not,
+    HPDLogEuclidean: _first_two,
     Correlations: _first_two,
     Rotations: _first_two,
     Product: _across_and_within,

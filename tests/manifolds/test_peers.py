@@ -25,6 +25,8 @@ EXACT = [
     rd.SPDLogCholesky(3),
     rd.Rotations(),
     rd.Correlations(4),
+    rd.HPDAffine(2),
+    rd.HPDLogEuclidean(2),
 ]
 N = 6
 

@@ -34,6 +34,7 @@ SPACES = [
     rd.SPDAffine(2),
     rd.SPDAffine(3),
     rd.Rotations(),
+    rd.HPDAffine(2),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 

@@ -4,6 +4,8 @@ from riemdp.manifolds.base import Space
 from riemdp.manifolds.catalogue import package_spaces, space_class, space_from_dict, space_names, space_to_dict
 from riemdp.manifolds.correlations import Correlations
 from riemdp.manifolds.euclidean import Euclidean
+from riemdp.manifolds.hpd_affine import HPDAffine
+from riemdp.manifolds.hpd_log_euclidean import HPDLogEuclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.product import Product
@@ -16,6 +18,8 @@ from riemdp.manifolds.sphere import Sphere
 __all__ = [
     "Correlations",
     "Euclidean",
+    "HPDAffine",
+    "HPDLogEuclidean",
     "Hyperbolic",
     "KendallShapes",
     "LogGaussian",

@@ -65,7 +65,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     @property
     def dim(self) -> int:
-        """3."""
+        """Three: an axis and an angle."""
         return 3
 
     @property

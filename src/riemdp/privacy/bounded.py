@@ -230,7 +230,7 @@ class Bounded:
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
         source, space = source_of(ball.space.numbers(X)), ball.space
         space.check_form(source.shape, source.dtype, "X")
-        if len(source.shape) != 1 + len(space.point_shape) - (source.dtype.kind == "c"):
+        if len(source.shape) != 1 + len(space.shape_of_point(source.dtype)):
             raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")
         self.ball, self.n, self._raw = ball, source.n, source
         self._rows = Rows(source, (partial(_to_ball, ball=ball),))
