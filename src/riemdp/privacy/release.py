@@ -24,6 +24,7 @@ from riemdp.io.values import (
     check_fields,
     frozen,
     plain,
+    plain_array,
     read_kind,
     read_point,
     read_share,
@@ -117,7 +118,7 @@ class Stage:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
+        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center)}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Stage:
@@ -239,7 +240,7 @@ class Release:
         """
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
+        arrays = {"value": plain(self.value, self.kind), "center": plain_array(self.center), "kind": kind}
         return FORMAT.stamp({"class": type(self).__name__} | facts | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
