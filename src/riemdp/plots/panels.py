@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,16 +12,18 @@ import numpy as np
 
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
+from riemdp.naming import kind_of_ball
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
 from riemdp.statistics.catalogue import statistic_for
 
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
-CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}
-RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--", "label": "public ball"}
+CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white"}
+RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--"}
 CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 1.5}
 SIMULATED = "simulated releases"
+Links = str | Sequence[tuple[int, int]]
 TURN = np.linspace(0, 2 * math.pi, 361)
 ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
 
@@ -33,11 +35,28 @@ class View:
     release: Release
     size: int
     seed: int
+    names: tuple[str, ...] = ()  # of rows and columns, landmarks, classes: of whatever there are so many
+    links: Links = "outline"  # between landmarks
 
     @cached_property
     def ball(self) -> Ball:
         """The public ball, or the private one that an adaptive release found."""
         return self.release.ball
+
+    @property
+    def whose(self) -> str:
+        """Whether centre and ball were given, 'public', or found and paid for, 'private'."""
+        return kind_of_ball(self.release)
+
+    @property
+    def center_style(self) -> dict[str, Any]:
+        """Marks of the centre, which say whose it is."""
+        return CENTER | {"label": f"{self.whose} centre"}
+
+    @property
+    def rim_style(self) -> dict[str, Any]:
+        """The line around the ball, which says whose it is."""
+        return RIM | {"label": f"{self.whose} ball"}
 
     @cached_property
     def value(self) -> Array:
