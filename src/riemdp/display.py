@@ -7,7 +7,7 @@ This file knows no things, only what pages look like; whatever is shown passes t
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from html import escape as escape_html
@@ -94,7 +94,7 @@ class Page:
     """What is shown of a thing: a line by `repr`, all of it by `print` and in a notebook."""
 
     title: str
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
     values: Sequence[Numbers] = ()
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()
@@ -103,8 +103,11 @@ class Page:
 
 
 @singledispatch
-def page_of(thing: Any) -> Page:
-    """The page of a thing; `riemdp.pages` has those of riemdp's own, and a class of one's own can be registered."""
+def page_of(thing: Any, *details: Any) -> Page:  # noqa: ARG001
+    """The page of a thing; `riemdp.pages` has those of riemdp's own, and a class of one's own can be registered.
+
+    `details` say how to show it: of a release, the names of rows and columns.
+    """
     raise TypeError(f"{type(thing).__name__} has no page: register one by @page_of.register.")
 
 

@@ -153,7 +153,7 @@ def _lines_of(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError):
         raise InputError(f"--names {path} is no text: pass a file with a name in each line.") from None
     if len(text) > MOST_LETTERS:
-        raise InputError(f"--names {path} has more than {MOST_LETTERS:,} letters: pass a file with a name in each line.")
+        raise InputError(f"--names {path} is longer than {MOST_LETTERS:,} letters: pass a file of names.")
     return [line for line in text.splitlines() if line.strip()]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from riemdp.errors import InputError, printable
 from riemdp.io.files import write_whole
+from riemdp.manifolds.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +42,7 @@ def figure_bytes(figure: Figure, suffix: str, dpi: float = 200) -> bytes:
     return buffer.getvalue()
 
 
-def name_ticks(axis: Any, places: Sequence[float], names: Sequence[str]) -> None:
+def name_ticks(axis: Any, places: Sequence[float] | Array, names: Sequence[str]) -> None:
     """Names at places of an axis: small ones if they are many, upright below if they are long."""
     size = min(9.0, max(4.0, 180 / max(len(names), 1)))
     is_long = axis.axis_name == "x" and max(map(len, names)) * len(names) > ROOM
