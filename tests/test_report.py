@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html import escape
-from html.parser import HTMLParser
 
 import mpmath
 import numpy as np
@@ -15,41 +14,13 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
+from markup import Page, words_apart
 from riemdp import plots, promises, report
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import printable
 
-VOID = {"meta", "link", "img", "br"}
-LOADING = {"src", "href", "srcset", "action", "data", "poster", "background"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install Debian's package chromium")
-
-
-class Page(HTMLParser):
-    """The elements of a page, which must close in the order in which they opened; its text; what it loads."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags, self.text, self.loads, self.alts, self._open = [], "", [], [], []
-        self.feed(html)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.loads += [value for name, value in attrs if name in LOADING]
-        self.alts += [dict(attrs).get("alt")] if tag == "img" else []
-        self._open += [] if tag in VOID else [tag]
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data if not {"style", "script"} & set(self._open) else ""
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.split())
 
 
 def make(space: rd.Space, guarantee: rd.Guarantee, n: int = 60, **options) -> rd.Release:
@@ -136,7 +107,7 @@ def test_says_what_matters(pages, releases, name):
 
 
 def test_class_means_are_those_of_records_and_each_has_its_row_and_error(pages, releases):
-    release, words = releases["classes"], _rows(pages["classes"])
+    release, words = releases["classes"], words_apart(pages["classes"])
     assert "The tangent means of the classes of 90 positive definite 3 × 3 matrices" in words
     assert f"move each of them by {release.expected_error / 3**0.5:.3g}" in words
     for i, mean in enumerate(release.space.split(release.value)):
@@ -177,16 +148,12 @@ def test_small_values_are_shown_and_large_ones_folded_or_left_to_the_file(pages,
 
 def test_rounding_is_stated(pages, releases):
     assert releases["kendall"].grid is None
-    assert "rounding none: published in float64 as computed" in re.sub(r"\s*(value)?\s+", " ", _rows(pages["kendall"]))
+    assert "rounding none: published in float64 as computed" in re.sub(r"\s*(value)?\s+", " ", words_apart(pages["kendall"]))
     assert f"to multiples of {releases['sphere'].grid:.4g}" in Page(pages["sphere"]).words
 
 
-def _rows(html: str) -> str:
-    return Page(html.replace("<t", " <t")).words
-
-
 def test_alternatives_are_those_of_plan(pages, releases):
-    release, words = releases["spd-affine"], _rows(pages["spd-affine"])
+    release, words = releases["spd-affine"], words_apart(pages["spd-affine"])
     ball = rd.Ball(release.space, release.center, release.radius)
     for row in rd.plan(ball, release.n, release.guarantee):
         share = row.expected_error / release.radius
@@ -197,7 +164,7 @@ def test_alternatives_are_those_of_plan(pages, releases):
 
 
 def test_ledger_state(pages, ledger):
-    words = _rows(pages["spd-affine"])
+    words = words_apart(pages["spd-affine"])
     assert "budget (mu = 2)-Gaussian differential privacy spent (mu = 0.5)-Gaussian differential privacy" in words
     assert f"left (mu = {ledger.remaining.mu - 5e-6:.6g})" in words  # rounded down
     assert "released (mu = 0.5)-Gaussian differential privacy frechet-mean of 60 records, wrapped-gaussian" in words
@@ -206,7 +173,7 @@ def test_ledger_state(pages, ledger):
 
 
 def test_an_empty_ledger(releases, tmp_path):
-    words = _rows(report.report_html(releases["sphere"], ledger=rd.Ledger(tmp_path / "l.db", rd.PureDP(1.0))))
+    words = words_apart(report.report_html(releases["sphere"], ledger=rd.Ledger(tmp_path / "l.db", rd.PureDP(1.0))))
     assert "spent nothing left (epsilon = 1)-differential privacy releases charged 0" in words
 
 
@@ -336,7 +303,7 @@ def test_rows_and_columns_have_the_names_that_they_are_given(releases):
 
 def test_landmarks_classes_and_entries_have_names(releases):
     def value(name: str, names: list[str]) -> str:
-        return _rows(report._value(report.Subject(releases[name], names=names)))
+        return words_apart(report._value(report.Subject(releases[name], names=names)))
 
     landmarks = value("kendall", [*"abcde"])
     x, y = releases["kendall"].value[0]

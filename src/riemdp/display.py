@@ -78,12 +78,12 @@ class Numbers:
     def _column_names(self) -> Sequence[str]:
         return self.columns or (["value"] if self.array.ndim < 2 else [str(j + 1) for j in range(self._grid.shape[1])])
 
-    def text(self, most: int | None = SHOWN) -> str:
+    def text(self, most: int | None = SHOWN, width: int = 10**9) -> str:
         """All numbers, in rows, after their names if they have some; or only how many there are."""
         if most is not None and self.array.size > most:
             return f"an array of shape {self.shape}: all of it is in .value"
         if not self.rows:
-            return np.array2string(self.array, precision=8, threshold=10**9, max_line_width=10**9)
+            return np.array2string(self.array, precision=8, threshold=10**9, max_line_width=width)
         heads = [["", *self.columns]] if self.columns else []
         cells = [[name, *(f"{entry:.8g}" for entry in row)] for name, row in zip(self.rows, self._grid, strict=True)]
         return "\n".join(_aligned([*heads, *cells], ["<", *[">"] * self._grid.shape[1]]))
@@ -131,7 +131,7 @@ def line_of(thing: Any) -> str:
 def text_of(thing: Any) -> str:
     """The whole page as text."""
     page = page_of(thing)
-    heads = [printable(line) for line in (page.warning, page.title) if line]
+    heads = [line for text in (page.warning, page.title) if text for line in _wrapped(text, WIDTH)]
     notes = [line for note in page.notes for line in _wrapped(note, WIDTH)]
     tables = [line for table in page.tables for line in ("", *table_lines(table))]
     return "\n".join([*heads, *_fact_lines(page), *tables, *([""] if tables and notes else []), *notes])
@@ -140,7 +140,7 @@ def text_of(thing: Any) -> str:
 def _fact_lines(page: Page) -> Iterator[str]:
     indent = max(map(len, [*page.facts, "value"])) + 2
     texts = [(name, _wrapped(text, WIDTH - indent)) for name, text in page.facts.items()]
-    for name, lines in [*texts, *(("value", value.text().split("\n")) for value in page.values)]:
+    for name, lines in [*texts, *(("value", value.text(width=WIDTH - indent).split("\n")) for value in page.values)]:
         yield from (f"{first:{indent}}{line}" for first, line in zip((name, *[""] * len(lines)), lines, strict=False))
 
 
