@@ -301,7 +301,8 @@ def test_a_notebook_shows_the_figure_once_and_sharp():
     assert figure._repr_html_() is None
 
 
-@pytest.mark.parametrize("function", [plots.plot_release, plots.plot_utility, plots.plot_tradeoff, report.write_report, report.report_html],
+@pytest.mark.parametrize("function", [plots.plot_release, plots.plot_utility, plots.plot_tradeoff, plots.tradeoff, plots.save_figure,
+                                      report.write_report, report.report_html],
                          ids=lambda function: function.__name__)  # fmt: skip
 def test_examples_in_docstrings_run(function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

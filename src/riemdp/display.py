@@ -165,9 +165,10 @@ def _aligned(rows: Sequence[Sequence[str]], sides: Sequence[str]) -> list[str]:
 
 STYLE = """<style>
 .riemdp { max-width: 60rem; }
-.riemdp table { border-collapse: collapse; margin: .3em 0; font-variant-numeric: tabular-nums; }
+.riemdp table { border-collapse: collapse; font-size: inherit; margin: .3em 0; font-variant-numeric: tabular-nums; }
 .riemdp th, .riemdp td { text-align: left; vertical-align: top; padding: .15em .8em .15em 0; }
-.riemdp th { font-weight: 600; }
+.riemdp th { font-weight: 600; white-space: nowrap; }
+.riemdp tbody th { font-weight: 500; }
 .riemdp .number { text-align: right; }
 .riemdp .warning { color: #c0392b; font-weight: 700; }
 </style>"""

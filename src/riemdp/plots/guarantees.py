@@ -35,6 +35,28 @@ def tradeoff(guarantee: Guarantee | str, type_one: ArrayLike) -> Array:
     Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
     Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
     that follow, a lower bound.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or str
+        Such as `GDP(1.0)` or "mu=1".
+    type_one : array_like
+        Probabilities: how often a test may be wrong when the record was not in.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape: how often every such test is wrong, at least, when the record was in.
+
+    Raises
+    ------
+    InputError
+        If the guarantee is none, or a probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> tradeoff(rd.PureDP(1.0), [0.05, 0.5]).round(3)
+    array([0.864, 0.184])
     """
     a, guarantee = np.asarray(type_one, dtype=float), as_guarantee(guarantee)
     if not isinstance(guarantee, Guarantee):

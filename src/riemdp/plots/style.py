@@ -21,7 +21,26 @@ FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  
 
 
 def save_figure(figure: Figure, path: str | Path, *, force: bool = False) -> None:
-    """Write a figure as .png, .svg or .pdf, whole or not at all; over an existing file only with `force`."""
+    """Write a figure as .png, .svg or .pdf, whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        Of riemdp or of anybody else.
+    path : str or Path
+        A name that ends in `.png`, `.svg` or `.pdf`; the last two are vector graphics.
+    force : bool
+        Whether to replace a file that is there already; otherwise that is refused.
+
+    Raises
+    ------
+    InputError
+        If the file exists, has another ending, or cannot be written.
+
+    Examples
+    --------
+    >>> save_figure(plot_tradeoff(rd.GDP(1.0)), "curve.pdf")
+    """
     write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()), force=force)
 
 
