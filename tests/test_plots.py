@@ -206,6 +206,18 @@ def test_long_names_stand_upright():
     assert [label.get_text() for label in ax.get_xticklabels()] == names
 
 
+@pytest.mark.parametrize("options", [{}, {"title": ""}, {"stacked": True}], ids=repr)
+def test_long_names_have_room(options):
+    names = [*map(str, range(11)), "left hippocampus"]
+    figure = plots.plot_release(some_release(rd.SPDLogEuclidean(12), rd.GDP(9.0)), names=names, **options)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    box, legend = figure.axes[0].get_tightbbox(canvas.get_renderer()), figure.legends[0].get_window_extent()
+    assert legend.y1 <= box.y0
+    assert box.y1 <= figure.bbox.y1
+    assert box.x0 >= 0
+
+
 def test_landmarks_have_names():
     texts = all_texts(plots.plot_release(some_release(rd.KendallShapes(4), rd.GDP(1.0)), names=["nose", "eye", "ear", "chin"]))
     assert all(name in texts for name in ("nose", "eye", "ear", "chin"))

@@ -130,6 +130,8 @@ def plot_release(
     _draw(panels, place, stacked)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
+    if ax is None and view.names:
+        place.draw_without_rendering()  # one pass of the layout makes too little room for long names, the next enough
     return place
 
 
