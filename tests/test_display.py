@@ -45,6 +45,7 @@ def releases(mean) -> dict[str, rd.Release]:
     return {
         "mean": mean,
         "adaptive": rd.private_mean(SPACE.exp(noise + noise.mT, np.eye(3)), BALL, rd.GDP(2.0), adapt=True),
+        "summary": rd.private_summary(SPACE.random_point(300, 1), BALL, rd.GDP(1.0)),
         "classes": model.fit(SPACE.random_point(90, 2), labels).releases_[0],
         "numbers": replace(mean, value=np.array([1.5, 2.5]), kind="numbers", statistic="counts"),
         "matrix": replace(mean, value=np.diag([1.0, 2.0]), kind="symmetric matrix", statistic="spread"),
@@ -52,7 +53,7 @@ def releases(mean) -> dict[str, rd.Release]:
     }
 
 
-KINDS = ["mean", "adaptive", "classes", "numbers", "matrix", "several"]
+KINDS = ["mean", "adaptive", "summary", "classes", "numbers", "matrix", "several"]
 
 
 @pytest.fixture
@@ -94,6 +95,14 @@ def test_all_numbers_of_the_value_are_there(releases):
 def test_a_private_ball_is_called_private(releases):
     assert "in a private ball of radius" in " ".join(str(releases["adaptive"]).split())
     assert "private ball" not in str(releases["mean"])
+
+
+def test_a_summary_shows_the_spread(releases):
+    summary = releases["summary"]
+    assert f"dispersion      {summary.dispersion:.4g} (root" in str(summary)
+    assert f"{len(summary.modes())} beyond noise" in Page(summary._repr_html_()).words
+    flat = rd.private_summary(np.zeros((50, 2)), rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.GDP(1.0), second="trace")
+    assert "none beyond noise" in str(flat)
 
 
 @pytest.mark.parametrize("kind", KINDS)

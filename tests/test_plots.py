@@ -163,6 +163,16 @@ def test_simulated_releases_have_the_release_s_own_noise(mechanism):
     assert np.array_equal(cloud[:5], plots.simulated_releases(release, 20_000, 0)[:5])
 
 
+@pytest.mark.parametrize("guarantee", [rd.GDP(1.0), rd.PureDP(1.0)], ids=repr)
+def test_a_summary_has_the_picture_of_its_mean(guarantee):
+    """Simulated means of 20,000 draws, as above."""
+    space = rd.Euclidean(3)
+    summary = rd.private_summary(space.random_point(500, 1), some_ball(space), guarantee)
+    cloud = plots.simulated_releases(summary, 20_000, 0)
+    assert abs(np.sqrt(np.mean(space.dist(summary.value, cloud) ** 2)) / summary.expected_error - 1) < 0.04
+    assert pixels(plots.plot_release(summary)).std() > 10
+
+
 # --- whose ball, which names, which links ------------------------------------------------------------------
 
 

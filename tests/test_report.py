@@ -338,6 +338,14 @@ def test_a_private_ball_is_called_private(adaptive):
     assert all("public centre and ball" in alt for alt in Page(report._picture(given)).alts)
 
 
+def test_a_summary_says_how_the_records_spread():
+    space = rd.SPDAffine(2)
+    summary = rd.private_summary(space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5), rd.GDP(1.0))
+    words = words_apart(report.report_html(summary))
+    assert f"How the records spread dispersion {summary.dispersion:.4g}" in words
+    assert report._spread(report.Subject(replace(class_means()))) == ""
+
+
 # --- sections -----------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """Differential privacy for data that live on curved spaces."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
@@ -32,11 +32,16 @@ from riemdp.manifolds import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.summary import Modes, Summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
+from riemdp.statistics.summary import private_summary
 from riemdp.version import __version__
+
+if TYPE_CHECKING:  # at run time they come through __getattr__
+    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 
 __all__ = [
     "GDP",
@@ -59,6 +64,7 @@ __all__ = [
     "Ledger",
     "LogGaussian",
     "MechanismError",
+    "Modes",
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
@@ -75,6 +81,7 @@ __all__ = [
     "SiteSum",
     "Space",
     "Sphere",
+    "Summary",
     "UselessRelease",
     "__version__",
     "audit",
@@ -87,6 +94,7 @@ __all__ = [
     "plan",
     "private_mean",
     "private_mean_of_sums",
+    "private_summary",
     "simulate",
     "site_sum",
 ]
@@ -101,3 +109,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'riemdp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is public, the estimators too, and nothing that is there only since something was imported."""
+    return sorted(__all__)

@@ -7,6 +7,7 @@ it adds to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
 
 import numpy as np
@@ -16,18 +17,20 @@ from riemdp.audit import Audit
 from riemdp.check import Check
 from riemdp.display import Numbers, Page, Table, page_of
 from riemdp.errors import RiemdpError
+from riemdp.labels import kind_of_ball, named_numbers, title
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
-from riemdp.naming import kind_of_ball, named_numbers, title
 from riemdp.plots.guarantees import symbolic
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.summary import Summary
 from riemdp.promises import detection_percentage, promise
 from riemdp.statistics.plans import PlanTable
 
 MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 MOST_ENTRIES = 50  # of a ledger, the latest
+MOST_MODES = 5  # of a summary
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
 
 
@@ -101,6 +104,22 @@ def _error_words(release: Release) -> str:
     words = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
     found = f", in a {kind_of_ball(release)} ball of radius {release.ball.radius:.4g}" if release.stages else ""
     return words + found
+
+
+@page_of.register
+def summary_page(summary: Summary, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, and how the records spread."""
+    page = release_page(summary, names)
+    return replace(page, facts=page.facts | spread_facts(summary))
+
+
+def spread_facts(summary: Summary) -> dict[str, str]:
+    """Root mean square distance to the mean, and the directions that are more than noise."""
+    modes = summary.modes()
+    shares = ", ".join(f"{ratio:.0%}" for ratio in modes.ratios[:MOST_MODES])
+    more = ", ..." if len(modes) > MOST_MODES else ""
+    found = f"{len(modes)} beyond noise, with {shares}{more} of the variance" if len(modes) else "none beyond noise"
+    return {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
 
 
 @page_of.register

@@ -14,19 +14,21 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.display import ABREAST, Numbers, Table, escape, numbers_html, page_of, paragraph, table_html
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
+from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
 from riemdp.mechanisms import MECHANISMS
-from riemdp.naming import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
-from riemdp.pages import center_words, plan_rows
+from riemdp.names import StatisticName
+from riemdp.pages import center_words, plan_rows, spread_facts
 from riemdp.plots import figure_bytes, is_exact_tradeoff, plot_release, plot_tradeoff, symbolic
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.summary import Summary
 from riemdp.promises import NEIGHBOURS, detection_bound, detection_percentage, promise
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
@@ -216,6 +218,13 @@ def _value(subject: Subject) -> str:
     return _section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
 
 
+def _spread(subject: Subject) -> str:
+    """How the records spread, if that was released."""
+    if not isinstance(subject.release, Summary):
+        return ""
+    return _section("How the records spread", _facts(spread_facts(subject.release).items()))
+
+
 # --- what is promised --------------------------------------------------------------------------------------
 
 
@@ -340,7 +349,7 @@ def _other_plans(release: Release) -> list[Plan]:
     if release.statistic not in statistic_names():  # several class means at once: no plan compares their mechanisms
         return []
     try:
-        found = plan(ball, release.n, release.guarantee, statistic=release.statistic)
+        found = plan(ball, release.n, release.guarantee, statistic=cast(StatisticName, release.statistic))
     except (InputError, MechanismError):  # InputError: of a statistic or for a mechanism that is not known here
         return []
     return [row for row in found if row.mechanism != release.mechanism]
@@ -396,5 +405,5 @@ def _entries(table: Table) -> str:
 
 # In this order, below the picture.
 SECTIONS: list[Callable[[Subject], str]] = [
-    _value, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
+    _value, _spread, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
     ClosedFormMean,
+    Curvature,
     Embedding,
     ExactPoints,
     FrechetModel,
@@ -49,12 +50,35 @@ def _sample(points: Array, size: int) -> Array:
 
 @dataclass(frozen=True)
 class SPDAffine(
-    SPD, Space, FrechetModel, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
+    SPD, Space, FrechetModel, ClosedFormMean, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
 ):
-    """SPD(k) with <u, v>_p = tr(p⁻¹ u p⁻¹ v), invariant under congruence (Pennec et al. 2006).
+    """Symmetric positive definite matrices with the affine-invariant metric (Pennec et al. 2006).
 
+    Points have shape (k, k), such as covariances. <u, v>_p = tr(p⁻¹ u p⁻¹ v) does not change under congruence;
+    rho(a, b) is the length of the vector of the logarithms of the eigenvalues of a⁻¹ b.
     Everything is computed in the frame of the Cholesky factor p = L Lᵀ, in which p is the identity:
     coordinates of v are vecd(L⁻¹ v L⁻ᵀ). Unlike the symmetric square root, L does not mix badly scaled rows.
+
+    Parameters
+    ----------
+    k : int
+        The number of rows, at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    SPDLogEuclidean : The same matrices with a flat metric.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> round(float(rd.SPDAffine(2).dist(np.eye(2), np.diag([np.e, 1.0]))), 12)
+    1.0
     """
 
     @property
@@ -86,6 +110,15 @@ class SPDAffine(
         if self.k > 1:
             return 0.0
         return 8 * UNIT_ROUNDOFF * (1 + radius) if radius < -LOG_TINY else math.inf
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        """R_v w = -[[w, v], v]/4 = (2vwv - wv² - v²w)/4, at the identity; the frames are congruences."""
+        k, basis = self.k, invvecd(np.eye(self.dim)).reshape(self.dim, -1)
+        entries = (basis.T @ second_moment @ basis).reshape(k, k, k, k)  # E[v_ij v_lm]
+        square = entries.trace(axis1=1, axis2=2)
+        around = entries.transpose(0, 3, 1, 2).reshape(k * k, k * k) @ basis.T  # E[v w v], w each of the basis
+        beside = symmetric_part(basis.reshape(-1, k, k) @ square).reshape(self.dim, -1)  # (w E[v²] + E[v²] w)/2
+        return np.asarray(symmetric_part(basis @ (around - beside.T)) / 2)
 
     def log_density(self, coords: Array) -> Array:
         """Sum over i < j of log sinhc((r_i - r_j)/2), r the eigenvalues of the whitened vector."""

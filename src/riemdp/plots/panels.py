@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.labels import kind_of_ball
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
-from riemdp.naming import kind_of_ball
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
+from riemdp.privacy.summary import Summary
+from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import statistic_for
+from riemdp.statistics.moments import Moments
 
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
 CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white"}
@@ -90,10 +93,15 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     """
     ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
-    record = Bounded(release.value[None], ball)
-    value = statistic_for(mechanism, release.statistic, foot).value(record, foot)
-    points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
-    return release.space.write(points, ball.center)
+    statistic = statistic_for(mechanism, _asked(release), foot).with_scale(release.scale)
+    law = ReleaseLaw(statistic, mechanism, release.scale, ball, release.n, foot)
+    value = law.statistic.value(Bounded(release.value[None], ball), foot)
+    return release.space.write(law.simulate(value, np.random.default_rng(seed), size), ball.center)
+
+
+def _asked(release: Release) -> str | Statistic:
+    """What was asked for: of a summary also which second moments, which have noise too."""
+    return Moments(release.moments.kind) if isinstance(release, Summary) else release.statistic
 
 
 @dataclass(frozen=True)

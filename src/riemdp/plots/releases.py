@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError
+from riemdp.labels import checked_names, named_numbers
+from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
-from riemdp.naming import checked_names, named_numbers
-from riemdp.naming import title as title_of
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels

@@ -1,0 +1,235 @@
+"""A release of moments: mean, spread and modes of the records, all of one draw of noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.arguments import whole_number
+from riemdp.caching import cached_property
+from riemdp.io.values import frozen
+from riemdp.kernels.threads import one_blas_thread
+from riemdp.manifolds.transport import transport
+from riemdp.privacy.release import Release
+from riemdp.privacy.spread import NoisyMoments, Spread
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Principal geodesics of the records: exp_mean(a directions[i]) varies as the records do, most of all for i = 0.
+
+    Post-processing of what was released: they cost nothing.
+
+    Parameters
+    ----------
+    variances : array of shape (k,)
+        Of the records along each, the largest first, cleared of the noise that was added.
+    ratios : array of shape (k,)
+        The same as shares of the whole variance.
+    directions : array of shape (k, *point_shape)
+        Orthonormal tangent vectors at the mean.
+    significant : array of bool of shape (k,)
+        Which variances are larger than what noise alone makes; the directions of the others are noise.
+
+    See Also
+    --------
+    Summary.modes : Makes them.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+    >>> len(summary.modes(2))
+    2
+    """
+
+    variances: Array
+    ratios: Array
+    directions: Array
+    significant: Array
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.variances)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Release):
+    """Mean, spread and modes of the records in one release; see `private_summary`, which makes it.
+
+    `value` is the mean, a point. Everything else is computed from the released `moments` of the records' coordinates
+    at the centre of `ball`: post-processing, to which no guarantee is lost. Coordinates at the centre and at the mean
+    are related by parallel transport along the geodesic between them.
+
+    Parameters
+    ----------
+    value : array of shape point_shape
+        What is released: of a mean a point of the space, in the form of the ball's centre.
+    statistic : str
+        What it is a private version of, such as "frechet-mean".
+    guarantee : Guarantee
+        What is proved of it, with the assumptions of the proof.
+    mechanism : str
+        Which noise was added.
+    scale : float
+        Of the noise.
+    sensitivity : float
+        How far one record can move the value before noise.
+    expected_error : float
+        Of the noise alone: the predicted root mean square distance between `value` and the mean of the records as
+        moved into the ball. A ball that misses the data, and sampling, are not counted.
+    grid : float or None
+        The step to which ideal noise was rounded once; None: the guarantee supposes idealized numerics.
+    space : Space
+        Where the records live.
+    center : array of shape point_shape
+        Of the public ball that was given.
+    radius : float
+        Of the public ball that was given.
+    n : int
+        The number of records, which is public.
+    version : str
+        Of riemdp.
+    stages : tuple of Stage
+        Of an adaptive release: what each step spent, and the ball that it left; the last step included.
+    kind : str or tuple of str
+        What `value` is: "point", as of every mean, or what another statistic makes.
+    fill : float or None
+        Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
+        as all of it, for nothing; None where it was not released.
+    moments : NoisyMoments
+        First and second moments of the records' coordinates, with noise: what was released.
+
+    See Also
+    --------
+    private_summary : Makes one.
+    Release : What all releases have.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+    >>> summary.value.shape, summary.covariance.shape
+    ((2,), (2, 2))
+    """
+
+    moments: NoisyMoments = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("first", "second"):
+            object.__setattr__(self.moments, name, frozen(getattr(self.moments, name)))
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Variances and directions, in orthonormal coordinates at the mean."""
+        place, mean = self.ball, self.space.read(self.value, "value")
+        with one_blas_thread():
+            return self.moments.about_mean(place.radius).turned(transport(self.space, place.inner_center, mean))
+
+    @property
+    def covariance(self) -> Array:
+        """(d, d), positive semi-definite: of the records about their mean, in orthonormal coordinates at `value`.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.covariance.shape
+        (2, 2)
+        """
+        return self.spread.matrix
+
+    @property
+    def dispersion(self) -> float:
+        """Root mean square distance of the records to their mean.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> bool(0.9 < summary.dispersion < 1.1)
+        True
+        """
+        return float(np.sqrt(self.spread.total))
+
+    def modes(self, n: int | None = None) -> Modes:
+        """The directions in which the records vary most, from the mean.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; without it, those that are larger than what noise alone makes, which may be none.
+
+        Returns
+        -------
+        Modes
+            Variances, ratios, directions and which of them are significant.
+
+        Raises
+        ------
+        InputError
+            If n is not a number from 1 to the dimension of the space.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.modes(1).directions.shape
+        (1, 2)
+        """
+        spread, dim = self.spread, self.space.dim
+        count = int(spread.significant.sum()) if n is None else min(whole_number(n, "n", 1), dim)
+        variances, total = spread.variances[:count], spread.total
+        return Modes(
+            variances=variances,
+            ratios=variances / total if total > 0 else np.zeros(count),
+            directions=self._tangent_vectors(spread.directions[:, :count].T),
+            significant=spread.significant[:count],
+        )
+
+    def _tangent_vectors(self, coords: Array) -> Array:
+        """Vectors (k, *point_shape) at the mean, for k = 0 as well."""
+        shape = (len(coords), *np.shape(self.value))
+        return self.space.from_coordinates(coords, self.value) if len(coords) else np.zeros(shape)
+
+    # --- files -----------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data, from which `from_dict` makes the same summary.
+
+        Returns
+        -------
+        dict
+            All of it, with the number of the format.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.to_dict()["n"]
+        5000
+        """
+        return super().to_dict() | {"moments": self.moments.to_dict()}
+
+    @classmethod
+    def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
+        read = super()._read(found)
+        return read | {"moments": NoisyMoments.from_dict(found["moments"], read["space"].dim)}
