@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,8 @@ class Check:
     radius: float
     distances: dict[float, float]  # quantiles of the distances of usable records to the centre
     findings: tuple[str, ...] = ()  # what looks wrong with the data or the ball, in words
+    people: int | None = None  # how many a release counts, if groups were given
+    records_per_person: dict[float, float] = field(default_factory=dict)  # quantiles
 
     @property
     def inside(self) -> int:
@@ -36,27 +38,40 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        quantiles = {f"{level:g}": value for level, value in self.distances.items()}
-        known = vars(self) | {"inside": self.inside, "distances": quantiles, "findings": list(self.findings)}
-        return {"riemdp": "check", "private": False} | known
+        computed = {"inside": self.inside, "distances": _named(self.distances), "findings": list(self.findings)}
+        known = vars(self) | computed
+        return {"riemdp": "check", "private": False} | known | {"records_per_person": _named(self.records_per_person)}
 
     def __str__(self) -> str:
         quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
+        of_people = f" {self.about_people}." if self.people is not None else ""
         return (
             f"NOT PRIVATE. {self.n:,} records: {self.inside:,} in the ball, {self.outside:,} outside (a release moves "
             f"them onto its rim), {self.unusable:,} unusable (a release takes the centre instead). Distances to the "
             f"centre, quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
-        ) + "".join(f" {text}" for text in self.findings)
+        ) + "".join([of_people, *(f" {text}" for text in self.findings)])
+
+    @property
+    def about_people(self) -> str:
+        """How many records people have, in words."""
+        quantiles = ", ".join(f"{q:.0%}: {value:,.4g}" for q, value in self.records_per_person.items())
+        return f"{self.people:,} people, whose numbers of records have the quantiles {quantiles}"
 
 
-def check(X: Any, ball: Ball | BallMapping) -> Check:
+def _named(quantiles: dict[float, float]) -> dict[str, float]:
+    return {f"{level:g}": value for level, value in quantiles.items()}
+
+
+def check(X: Any, ball: Ball | BallMapping, *, groups: Any = None) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private.
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
-    that are mirror images of the centre's kind; each space says what it is of its records.
+    that are mirror images of the centre's kind; each space says what it is of its records. With `groups`, the ids that
+    a release would get, it also tells how many records people have.
     """
     ball = as_ball(ball)
-    distances, *measured = Rows(Bounded(X, ball)._raw, (partial(_looks, ball),)).all().T
+    records = Bounded(X, ball, groups)
+    distances, *measured = Rows(records._raw, (partial(_looks, ball),)).all().T
     usable = distances[np.isfinite(distances)]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []
     return Check(
@@ -66,7 +81,17 @@ def check(X: Any, ball: Ball | BallMapping) -> Check:
         radius=ball.radius,
         distances=dict(zip(QUANTILES, levels, strict=False)),
         findings=_findings(ball, distances, measured),
+        **_of_people(records),
     )
+
+
+def _of_people(records: Bounded) -> dict[str, Any]:
+    """How many people there are, and how many records each has; nothing without groups."""
+    known = records._identities
+    if known is None:
+        return {}
+    levels = np.quantile(np.bincount(known.codes, minlength=known.count), QUANTILES).tolist() if known.count else []
+    return {"people": known.count, "records_per_person": dict(zip(QUANTILES, levels, strict=False))}
 
 
 def _looks(ball: Ball, raw: Array) -> Array:

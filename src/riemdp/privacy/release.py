@@ -22,6 +22,7 @@ from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.unit import RECORD, unit_name
 from riemdp.version import __version__
 
 Array = NDArray[Any]
@@ -30,7 +31,6 @@ V_contra = TypeVar("V_contra", contravariant=True)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-PUBLIC = "the number of records, the ball and the footpoint are public"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -91,6 +91,8 @@ class Release:
     `expected_error` is that of the noise alone: the predicted root mean square distance between `value` and the mean
     of the records as moved into the ball. A ball that misses the data, and sampling, are not counted.
     `kind` says what `value` is: a point of the space, as of every mean, or what another statistic makes.
+    `unit` says what is protected: one record, or one "group" (or what else it was called) of all records with one id;
+    `n` is their number.
     """
 
     value: Value
@@ -108,6 +110,7 @@ class Release:
     version: str = field(repr=False)
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
     kind: Kind = field(default="point", repr=False)
+    unit: str = RECORD
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -135,6 +138,8 @@ class Release:
         found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
         rest = {name: value for name, value in found.items() if name not in _PARSED}
         check_fields(rest)
+        if rest.get("unit", RECORD) != RECORD:
+            unit_name(rest["unit"])
         stages, kind = found.get("stages", []), read_kind(found.get("kind", "point"))
         if not isinstance(stages, list):
             raise InputError("stages are not those of a release: pass what Release.save() wrote.")
@@ -175,7 +180,7 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
-FORMAT = Format("release", 2, "Release.save()")
+FORMAT = Format("release", 3, "Release.save()")
 _PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
 
 
@@ -191,6 +196,7 @@ class Reservation:
     """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
 
     guarantee: Guarantee
+    unit: str = RECORD  # what it protects
 
     def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
         """A draw from the law around the private value, which is not kept; a warning would tell something about it."""
@@ -199,15 +205,17 @@ class Reservation:
 
 
 @contextmanager
-def reserved(guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "") -> Iterator[Reservation]:
+def reserved(
+    guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "", unit: str = RECORD
+) -> Iterator[Reservation]:
     """Reserve durably before what follows, confirm after it; what fails in between stays spent.
 
     The ledger's description says what is released, and in the caller's note of which data.
     """
     if not isinstance(note, str):
         raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
-    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what) if ledger else None
-    yield Reservation(guarantee)
+    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what, unit=unit) if ledger else None
+    yield Reservation(guarantee, unit)
     if ledger and entry is not None:
         ledger.confirm(entry)
 
@@ -234,4 +242,5 @@ def recorded(
         version=__version__,
         stages=stages,
         kind=kind,
+        unit=paid.unit,
     )

@@ -24,7 +24,8 @@ from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Plan, Release, recorded, reserved
+from riemdp.privacy.unit import PUBLIC
 from riemdp.statistics.base import Statistic, vectors_up_to
 from riemdp.statistics.mean import rehearse
 from riemdp.statistics.prepared import ROUNDING, require_ledger

@@ -10,11 +10,13 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
+from riemdp.io.identities import identities
 from riemdp.io.values import written
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.unit import unit_of
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.catalogue import require_known
@@ -26,7 +28,7 @@ from riemdp.written import BallMapping, as_ball
 
 def plan(
     ball: Ball | BallMapping,
-    n: int,
+    n: int | None,
     guarantee: Guarantee | str,
     *,
     calibration: str = "analytic",
@@ -34,6 +36,7 @@ def plan(
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
+    groups: Any = None,
 ) -> list[Plan]:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
@@ -41,16 +44,27 @@ def plan(
     square distance), if that mean is the footpoint; it says nothing about records outside the ball, nor about how
     well the records stand for others. With `adapt`, also the best one with adaptation (its `rounds` > 0), supposing
     that nearly all records are within `spread` of their mean; a `note` says what that costs, or that adaptation
-    cannot help.
+    cannot help. If the release will protect people with several records each, `n` is the number of people, and
+    `spread` that of people; with `groups`, an id for each record, n=None counts them.
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
-    query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
+    query = Query(as_ball(ball), _number(n, groups), as_guarantee(guarantee), **asked)
     if adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)
     if spread is None or not finite_number(spread, "spread") >= 0:
         raise InputError(f"spread = {spread!r}: with adapt, pass the distance to their mean that records may have.")
     return _beside(query, adaptive, float(spread))
+
+
+def _number(n: int | None, groups: Any) -> int:
+    """How many there are to be: records, or the people of these ids."""
+    if groups is None:
+        return whole_number(n, "n", 1)
+    people = identities(groups).count
+    if n is not None and n != people:
+        raise InputError(f"n = {n!r} is not the number of people in groups, {people}: leave n out, by n=None.")
+    return whole_number(people, "n", 1)
 
 
 def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan]:
@@ -92,6 +106,8 @@ def private_mean(
     footpoint: Any = None,
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
@@ -106,21 +122,28 @@ def private_mean(
     allow (see `Adaptation`); where that cannot pay off, which public numbers decide, it does nothing, with a
     NoAdaptation warning. A UselessRelease warning, before anything is spent, says that the predicted error is more
     than half of the ball's radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies.
+
+    By default the guarantee protects one record. If people have several, pass `groups`, an id for each record, (n,):
+    the mean is then one over people, each of whom counts once, by the mean of the logs of their own records at the
+    centre, and the guarantee protects a person with all of their records. `Release.n` is the number of people, which
+    is public; who has how many records is not. Ids are texts, numbers, categories or objects; a record whose id is
+    missing is a person of its own. `unit="patient"` says what they are, instead of "group".
     """
     require_ledger(ledger)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = _prepared(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     warn_of(prepared.doubts)
     return prepared.release(records, ledger, note)
 
 
 def _prepared(
-    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, **asked: Any
+    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, groups: Any, unit: str | None, **asked: Any
 ) -> tuple[Bounded, Prepared]:
     """The records, of which nothing has been read but their form, and what will be done with them."""
     require_known("mechanism", asked["mechanism"], ["auto", *MECHANISMS])
-    records = Bounded(X, as_ball(ball))
-    return records, rehearse(records.ball, records.n, guarantee, can_gather=records.can_gather, **asked)
+    protected = unit_of(groups, unit)
+    records = Bounded(X, as_ball(ball), groups)
+    return records, rehearse(records.ball, records.n, guarantee, unit=protected, can_gather=records.can_gather, **asked)
 
 
 class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
@@ -141,11 +164,13 @@ def simulate(
     footpoint: Any = None,
     statistic: str = "frechet-mean",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
+    unit: str | None = None,
 ) -> Simulation:
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = _prepared(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     return simulated(prepared, records, count, start)
 
 

@@ -16,6 +16,7 @@ from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.release import Plan
+from riemdp.privacy.unit import RECORD
 from riemdp.statistics.adaptation import Adaptation, adaptation
 from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import STATISTICS, require_known, statistic_for, statistic_names
@@ -38,6 +39,7 @@ class Query:
     footpoint: Any = None
     statistic: str | Statistic = "frechet-mean"
     adapt: bool | Adaptation = False
+    unit: str = RECORD  # what n counts, and the guarantee protects
     can_gather: bool = True  # whether all records may be held in memory at once
 
     def __post_init__(self) -> None:
