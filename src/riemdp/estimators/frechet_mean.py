@@ -14,6 +14,10 @@ class PrivateFrechetMean(PrivateEstimator):
     gives it, or a function from that number to a ball; to be pickled it must be defined in a module. `guarantee` is
     what a fit spends, also as a text. The other arguments are those of `private_mean`.
 
+    If people have several records each, give `fit` an id for each record: `fit(X, groups=ids)` protects a person with
+    all of their records. In a search or a cross-validation with GroupKFold let scikit-learn route them, by
+    `set_config(enable_metadata_routing=True)` and `set_fit_request(groups=True)`.
+
     After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
     A fit that the ledger refuses raises BudgetExceeded and changes nothing.
 
@@ -23,6 +27,6 @@ class PrivateFrechetMean(PrivateEstimator):
     (2, 2)
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
-        return self._fit_mean(X)
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Release a private mean of the records X (n, *point_shape), or of the people of groups (n,); y is ignored."""
+        return self._fit_mean(X, groups)

@@ -14,25 +14,34 @@ from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
+from riemdp.io.identities import identities
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.release import Release
+from riemdp.privacy.unit import unit_of
 from riemdp.statistics.adaptation import Adaptation
-from riemdp.statistics.class_means import joint_means, parallel_means
+from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.class_means import (
+    joint_means,
+    means_of_all_classes,
+    means_of_one_label,
+    parallel_means,
+)
 from riemdp.written import BallMapping
 
-ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
-ONE_RECORD = "protects a record: one per person"
+ONE_CLASS = "protects a record within its class, one per person, who is in one class only; or people, by fit(groups=)"
+ONE_RECORD = "protects a record: one per person; or people, by fit(groups=)"
 
 
 class PrivateMDM(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrivateEstimator  # type: ignore[misc]
 ):
-    """Minimum distance to private class means, for records of which a person has ONE, in ONE class only.
+    """Minimum distance to private class means: of people by `groups`, else of records, ONE each, in ONE class only.
 
-    The guarantee protects a record that is replaced within its class. A person with records in two classes changes
-    two class means and is protected more weakly: GDP(mu) becomes sqrt(2) mu, PureDP(epsilon) 2 epsilon, and so on
-    for more classes. Without privacy this is pyRiemann's MDM (Barachant et al. 2012).
+    Without `groups` the guarantee protects a record that is replaced within its class. A person with records in two
+    classes changes two class means and is protected more weakly: GDP(mu) becomes sqrt(2) mu, PureDP(epsilon)
+    2 epsilon, and so on for more classes. Without privacy this is pyRiemann's MDM (Barachant et al. 2012).
 
     By default labels and class sizes are public: each class mean is released with the whole guarantee, since a
     record, replaced within its class, changes only one of them (parallel composition). `guarantee_.assumptions`
@@ -45,10 +54,16 @@ class PrivateMDM(
     released, is within three standard deviations of the noise from 0, it is `left_out_`, and no record is predicted
     to be in it. With public labels the classes are those that occur in y.
 
+    If people have several records each, `fit(X, y, groups=ids)` protects a person with all of their records, in
+    whatever classes. `membership` is what is public about that: "any" (nothing: a person in s classes counts as 1/s
+    in each; one release as with private labels, the set of labels is public), "all" (every person has records in every
+    class, as in a cued experiment: the class means share the guarantee), or "one" (every person has one label, which
+    is public: parallel composition). `guarantee_.assumptions` says which; ids that contradict it are refused.
+
     The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
-    *point_shape), `left_out_` (classes,), `guarantee_`, `releases_` (one per class; with private labels one, a point
-    of the product of a copy of the space per class), `ball_`, `n_features_in_`. `score` on private records is not
-    private.
+    *point_shape), `left_out_` (classes,), `guarantee_`, `releases_` (one per class; with private labels, or people in
+    any classes, one, a point of the product of a copy of the space per class), `ball_`, `n_features_in_`. `score` on
+    private records is not private.
     """
 
     def __init__(
@@ -61,17 +76,20 @@ class PrivateMDM(
         footpoint: Any = None,
         statistic: str = "frechet-mean",
         adapt: bool | Adaptation = False,
+        unit: str | None = None,
         private_labels: bool = False,
         classes: Any = None,
+        membership: str = "any",
         ledger: Ledger | None = None,
         note: str = "",
     ) -> None:
         super().__init__(
             ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger, note=note,
+            footpoint=footpoint, statistic=statistic, adapt=adapt, unit=unit, ledger=ledger, note=note,
         )  # fmt: skip
         self.private_labels = private_labels
         self.classes = classes
+        self.membership = membership
 
     def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:
         """Also that no class was left out, if it was fitted before any could be."""
@@ -83,42 +101,64 @@ class PrivateMDM(
         text: str = super().__repr__(N_CHAR_MAX)
         return f"{text}  # {ONE_RECORD if self.private_labels else ONE_CLASS}"
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the private means of the classes of the records X (n, *point_shape) with labels y (n,).
 
-        A person must have one record, in one class: see the class.
+        Without groups (n,), whose record each is, a person must have one record, in one class: see the class.
         """
+        require_known("membership", self.membership, ["any", "all", "one"])
+        if groups is None and self.membership != "any":
+            raise InputError(f"membership = {self.membership!r} is about people: pass groups= to fit, or leave it out.")
         with all_or_nothing(self):
             if self.private_labels:
-                self._fit_private_labels(X, y)
+                self._fit_private_labels(X, y, groups)
             else:
-                self._fit_public_labels(X, y)
+                self._fit_public_labels(X, y, groups)
         return self
 
-    def _fit_public_labels(self, X: Any, y: Any) -> None:
+    def _fit_public_labels(self, X: Any, y: Any, groups: Any) -> None:
         _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
-        groups = [records[labels == label] for label in self.classes_]
-        self.releases_ = parallel_means(
-            groups, self.ball_, as_guarantee(self.guarantee), self.ledger, self.note, **self._asked
-        )
+        if groups is not None and self.membership == "any":
+            self._fit_joint(records, places(labels.tolist(), self.classes_.tolist()), groups)
+            return
+        self.releases_ = self._class_releases(records, labels, groups)
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
         self.left_out_ = np.zeros(len(self.classes_), dtype=bool)  # every class is one that occurs
 
-    def _fit_private_labels(self, X: Any, y: Any) -> None:
-        if self.footpoint is not None:
-            raise InputError("footpoint must be left out with private_labels=True: the noise is at the ball's centre.")
-        if self.adapt:
-            raise InputError(f"adapt = {self.adapt!r}: leave it out with private_labels=True, which does not adapt.")
+    def _class_releases(self, records: Array, labels: Array, groups: Any) -> tuple[Release, ...]:
+        """One for each class, by what is public about people and classes."""
+        unit, of_class = unit_of(groups, self.unit), [labels == label for label in self.classes_]
+        asked: tuple[Any, ...] = (self.ball_, as_guarantee(self.guarantee), self.ledger, self.note)
+        if groups is None:
+            return parallel_means([records[chosen] for chosen in of_class], *asked, **self._asked)
+        who = identities(groups, len(records)).codes
+        parts = [(records[chosen], who[chosen]) for chosen in of_class]
+        _require_membership(self.membership, [set(ids.tolist()) for _, ids in parts])
+        release = means_of_one_label if self.membership == "one" else means_of_all_classes
+        return release(parts, *asked, unit, **self._asked)
+
+    def _fit_private_labels(self, X: Any, y: Any, groups: Any) -> None:
+        if self.membership != "any":
+            raise InputError(f"membership = {self.membership!r} is public: leave it out with private_labels=True.")
         records = self._validated(X)
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
-        labels = _labels(y, len(records), self.classes_)
+        self._fit_joint(records, _labels(y, len(records), self.classes_), groups)
+
+    def _fit_joint(self, records: Array, labels: Array, groups: Any) -> None:
+        """All classes in one release, whose labels are private."""
+        why = "private_labels=True" if self.private_labels else "groups and membership='any'"
+        if self.footpoint is not None:
+            raise InputError(f"footpoint must be left out with {why}: the noise is at the ball's centre.")
+        if self.adapt:
+            raise InputError(f"adapt = {self.adapt!r}: leave it out with {why}, which does not adapt.")
         joint, self.left_out_ = joint_means(
             records, labels, len(self.classes_), self.ball_, as_guarantee(self.guarantee), self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
+            groups=groups, unit=unit_of(groups, self.unit),
         )  # fmt: skip
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
         self.means_ = np.stack(joint.space.split(joint.value))
@@ -162,6 +202,15 @@ def _require_labels(y: Any) -> None:
     is_plain = isinstance(getattr(y, "dtype", None), np.dtype) and y.dtype.kind != "O"
     if y is not None and not is_plain and np.iterable(y) and not all(map(equals_itself, y)):
         raise InputError("y holds missing labels, or lists: pass one label for each record, or private_labels=True.")
+
+
+def _require_membership(membership: str, people: list[set[int]]) -> None:
+    """Raise unless the people of each class are as `membership` says, which makes that public."""
+    everyone = set().union(*people)
+    if membership == "one" and sum(map(len, people)) > len(everyone):
+        raise InputError("membership = 'one', but some id has records in several classes: pass membership='any'.")
+    if membership == "all" and any(found != everyone for found in people):
+        raise InputError("membership = 'all', but some id has no record in some class: pass membership='any'.")
 
 
 def _public_classes(classes: Any) -> Array:

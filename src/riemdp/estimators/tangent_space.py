@@ -42,20 +42,21 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         footpoint: Any = None,
         statistic: str = "frechet-mean",
         adapt: bool | Adaptation = False,
+        unit: str | None = None,
         basis: str = "orthonormal",
         ledger: Ledger | None = None,
         note: str = "",
     ) -> None:
         super().__init__(
             ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger, note=note,
+            footpoint=footpoint, statistic=statistic, adapt=adapt, unit=unit, ledger=ledger, note=note,
         )  # fmt: skip
         self.basis = basis
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Release a private mean of the records X (n, *point_shape), or of the people of groups (n,); y is ignored."""
         require_known("basis", self.basis, ["orthonormal", "pyriemann"])
-        return self._fit_mean(X)
+        return self._fit_mean(X, groups)
 
     def _public_ball(self, X: Array) -> Ball:
         ball = super()._public_ball(X)

@@ -35,6 +35,7 @@ from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
+from riemdp.privacy.unit import RECORD, unit_name, unit_of
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
@@ -43,10 +44,11 @@ from riemdp.written import BallMapping, as_ball
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
 
-FORMAT = 1  # of files; those of earlier versions have no number, and neither id nor names
+# Of files; those of earlier versions have no number, and neither id nor names. Since 2 a sum says what n counts.
+FORMAT = 2
 LONGEST_NAME = 200
 SHORTEST_KEY = 16  # bytes
-_FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total"}
+_FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total", "unit"}
 
 
 def _new_id() -> str:
@@ -67,10 +69,13 @@ class SiteSum:
     site: str
     study: str
     id: str = field(default_factory=_new_id)
+    unit: str = RECORD  # what n counts: records, or people who are at this site only
 
     def __post_init__(self) -> None:
         for argument in ("site", "study", "id"):
             _require_name(getattr(self, argument), argument)
+        if self.unit != RECORD:
+            unit_name(self.unit)
         whole = isinstance(self.total, tuple) and all(type(entry) is int for entry in (self.n, *self.total))
         if not (whole and isinstance(self.ball, Ball) and _is_possible(self.total, self.n, self.ball)):
             raise _not_a_sum()
@@ -89,7 +94,7 @@ class SiteSum:
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
         place = {"space": space, "center": ball.center.tolist(), "radius": ball.radius, "grid": ball.grid}
-        content = {"n": self.n, "total": list(map(str, self.total))}
+        content = {"n": self.n, "unit": self.unit, "total": list(map(str, self.total))}
         data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **place, **content}
         return data if key is None else data | {"mac": _code(data, key)}
 
@@ -105,9 +110,10 @@ class SiteSum:
         """
         _require_format(data)
         _require_code(data, key)
+        data = data | {"unit": RECORD} if data["format"] == 1 and "unit" not in data else data
         try:
             ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
-            total, names = tuple(map(int, data["total"])), (data["site"], data["study"], data["id"])
+            total, names = tuple(map(int, data["total"])), (data["site"], data["study"], data["id"], data["unit"])
             made = cls(ball, data["n"], total, *names)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
             raise _not_a_sum() from None
@@ -201,7 +207,9 @@ def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
     return 1 <= n <= MOST_RECORDS and len(total) == ball.space.dim and sum(x * x for x in total) <= longest**2
 
 
-def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> SiteSum:
+def site_sum(
+    X: Any, ball: Ball | BallMapping, *, site: str, study: str, groups: Any = None, unit: str | None = None
+) -> SiteSum:
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
@@ -218,6 +226,9 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     study
         What all sites agreed to call this collection of sums. One that is repeated needs another: sums of different
         studies cannot be pooled.
+    groups, unit
+        As of `private_mean`: who each record is of. Then the sum is one over people, and n their number. All records
+        of a person must be at one site: one who is at two counts as two people.
 
     Returns
     -------
@@ -238,10 +249,10 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     """
     _require_name(site, "site")
     _require_name(study, "study")
-    ball = as_ball(ball)
+    ball, protected = as_ball(ball), unit_of(groups, unit)
     with kernels_for(MOST_RECORDS):
-        records = Bounded(X, ball)
-        return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
+        records = Bounded(X, ball, groups)
+        return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study, unit=protected)
 
 
 def private_mean_of_sums(
@@ -274,7 +285,7 @@ def private_mean_of_sums(
     Raises
     ------
     InputError
-        If a sum or a site is there twice, or balls or studies differ.
+        If a sum or a site is there twice, or balls, studies or units differ.
     MechanismError
         If no mechanism, or not the one asked for, gives the guarantee from sums.
     BudgetExceeded
@@ -293,7 +304,10 @@ def private_mean_of_sums(
     _require_different_sites(sums)
     require_ledger(ledger)
     n, statistic = sum(site.n for site in sums), "frechet-mean" if ball.space.is_flat else "tangent-mean"
-    prepared = prepare(Query(ball, n, guarantee, mechanism, calibration, statistic=statistic))
+    unit = sums[0].unit
+    if unit != RECORD:
+        guarantee = guarantee.with_assumptions(f"all records of one {unit} are at one site")
+    prepared = prepare(Query(ball, n, guarantee, mechanism, calibration, statistic=statistic, unit=unit))
     if by_name(prepared.mechanism).input not in ("coordinates", "point"):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
     warn_of(prepared.doubts)
@@ -322,6 +336,9 @@ def _require_different_sites(sums: Sequence[SiteSum]) -> None:
     for other in sums[1:]:
         if other.study != sums[0].study:
             raise InputError(f"sums: studies {sums[0].study!r} and {other.study!r} differ; pass the sums of one study.")
+        if other.unit != sums[0].unit:
+            units = f"one {sums[0].unit} and one {other.unit}"
+            raise InputError(f"sums: those of different sites protect {units}; agree on groups= and unit=.")
     if (repeated := _first_repeated(sums, (one.id for one in sums))) is not None:
         raise InputError(f"sums: that of site {repeated.site!r} is there twice, as a copy; pass it once.")
     if (repeated := _first_repeated(sums, (_plain(one.site) for one in sums))) is not None:
