@@ -68,16 +68,16 @@ class Source(ABC):
 
         The task must be picklable, and a function of the block alone: it may run elsewhere, and again.
         """
-        return list(self.stream(task))
+        return list(self.each(task))
 
-    def stream(self, task: Task[T]) -> Iterator[T]:
-        """The same one by one, so that whoever adds them up need not hold all of them."""
+    def each(self, task: Task[T]) -> Generator[T, None, None]:
+        """The same, one by one: for results that are added up and not kept."""
         done = 0
         with closing(self._parts(task)) as parts:  # an interrupt ends them too, at once
             for part in parts:
+                yield from part
                 done += len(part)
                 self._report(done)
-                yield from part
 
     def _report(self, done: int) -> None:
         progress = _progress.get()

@@ -48,7 +48,11 @@ class People:
 
     def map(self, task: Task[Any]) -> list[Any]:
         """[task(block, place of its first person)] for every block, in order, as a source does."""
-        return [result for part in self._parts() for result in part.map(task)]
+        return list(self.each(task))
+
+    def each(self, task: Task[Any]) -> Iterator[Any]:
+        """The same, one by one."""
+        return (result for part in self._parts() for result in part.map(task))
 
     def _parts(self) -> Iterator[Held]:
         """All people, as many at a time as may be held in memory: a pass over the records for each part."""
@@ -67,7 +71,7 @@ class People:
         """The rows of some people."""
         totals = _Totals.of(stop - start, self.dim)
         codes, kernels = self.identities.codes, kernels_chosen_for(self.n)  # the number of records is private
-        for part in self.records.stream(_PerPerson(self.coordinates, self.grid, kernels, codes, start, stop)):
+        for part in self.records.each(_PerPerson(self.coordinates, self.grid, kernels, codes, start, stop)):
             totals.add(part)
         blocks = (slice(i, i + self._block) for i in range(0, stop - start, self._block))
         return Held(tuple(totals.means(block) * 2.0**self.grid for block in blocks), start)

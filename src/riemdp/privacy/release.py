@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
-from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_value, written
+from riemdp.io.values import (
+    Kind,
+    Value,
+    check_fields,
+    frozen,
+    plain,
+    read_kind,
+    read_point,
+    read_share,
+    read_value,
+    written,
+)
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
@@ -31,6 +42,7 @@ V_contra = TypeVar("V_contra", contravariant=True)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+_CLASSES: dict[str, type[Release]] = {}  # of releases, by name
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -93,6 +105,8 @@ class Release:
     `kind` says what `value` is: a point of the space, as of every mean, or what another statistic makes.
     `unit` says what is protected: one record, or one "group" (or what else it was called) of all records with one id;
     `n` is their number.
+    `fill` is the root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius:
+    private as all of it, for nothing; None where it was not released.
     """
 
     value: Value
@@ -111,6 +125,7 @@ class Release:
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
     kind: Kind = field(default="point", repr=False)
     unit: str = RECORD
+    fill: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -125,8 +140,9 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release."""
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
         arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
-        return FORMAT.stamp(vars(self) | arrays) | {
+        return FORMAT.stamp({"class": type(self).__name__} | facts | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
             "stages": [stage.to_dict() for stage in self.stages],
@@ -135,7 +151,20 @@ class Release:
     @classmethod
     def from_dict(cls, data: Any) -> Release:
         """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
-        found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
+        opened = FORMAT.opened(data)
+        made = _CLASSES.get(str(opened.pop("class", Release.__name__)))
+        if made is None or not issubclass(made, cls):
+            raise InputError(f"the release is no {cls.__name__}: pass what {cls.__name__}.save() wrote.")
+        return made(**made._read(FORMAT.fields_of(opened, made, "a release")))
+
+    def __init_subclass__(cls) -> None:
+        """Every class of releases is known by its name: saved ones are read by it."""
+        super().__init_subclass__()
+        _CLASSES[cls.__name__] = cls
+
+    @classmethod
+    def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
+        """The fields from plain data, all of them checked."""
         rest = {name: value for name, value in found.items() if name not in _PARSED}
         check_fields(rest)
         if rest.get("unit", RECORD) != RECORD:
@@ -150,7 +179,8 @@ class Release:
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(found["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, kind=kind, **rest)
+        parsed = {"value": value, "center": center, "guarantee": guarantee, "space": space}
+        return rest | parsed | {"stages": read, "kind": kind, "fill": read_share(found.get("fill"), "fill")}
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write all of it as JSON, whole or not at all.
@@ -180,8 +210,9 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
+_CLASSES[Release.__name__] = Release
 FORMAT = Format("release", 3, "Release.save()")
-_PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
+_PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "fill", "moments")
 
 
 class Law(Protocol[V_contra, T_co]):

@@ -21,13 +21,15 @@ from riemdp.io.values import Kind, Value
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import kernels_for
 from riemdp.kernels.threads import one_blas_thread
-from riemdp.manifolds import Euclidean
+from riemdp.manifolds import Euclidean, Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Drawn
+from riemdp.privacy.release import Drawn, Release
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+
+ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,20 @@ class Statistic(ABC):
     def value(self, records: Any, footpoint: Array) -> Any:
         """The private value: that of the one room, or a tuple with one for each."""
 
+    def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
+        """What its sensitivity takes for granted beyond the rules of IEEE arithmetic: nothing, if it is linear."""
+        return (ROUNDING,)
+
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """Public balls in which the value lives and gets its noise: the records' own, or balls of vectors."""
         return (ball,)
 
     def with_noise(self, mechanism: Mechanism) -> Statistic:  # noqa: ARG002
         """The statistic as this mechanism takes it: public weights may depend on the noise."""
+        return self
+
+    def with_scale(self, scale: float) -> Statistic:  # noqa: ARG002
+        """The statistic that knows how much noise there will be: what `finish` makes may depend on it."""
         return self
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
@@ -66,6 +76,10 @@ class Statistic(ABC):
         """Post-processing: the released values (size, ...), from what was drawn in each room."""
         [points] = noisy
         return points.vectors
+
+    def completed(self, release: Release, noisy: list[Visible]) -> Release:  # noqa: ARG002
+        """Post-processing: the release, with what else the draw tells."""
+        return release
 
 
 # --- means of bounded vectors -------------------------------------------------------------------------------------

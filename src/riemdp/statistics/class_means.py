@@ -30,8 +30,8 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, Plan, Release, recorded, reserved
 from riemdp.privacy.unit import RECORD, assumptions, counted
 from riemdp.statistics.adaptation import divisible, split
-from riemdp.statistics.base import Statistic, vectors_up_to
-from riemdp.statistics.prepared import ROUNDING, prepare, require_ledger
+from riemdp.statistics.base import ROUNDING, Statistic, vectors_up_to
+from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 from riemdp.statistics.worth import Doubt, doubts_about, warn_of
@@ -122,8 +122,7 @@ def _each_mean(parts: list[Part], total: int, whole: Whole, **asked: Any) -> tup
     require_ledger(whole.ledger)
     prepared = [prepare(_query(part.records, part.guarantee, unit=whole.unit, **asked)) for part in parts]
     extra = [text for one in prepared for text in one.assumptions]
-    public = (*assumptions(whole.unit), ENTROPY, ROUNDING, whole.why)
-    joint = whole.guarantee.with_assumptions(*public, *extra)
+    joint = whole.guarantee.with_assumptions(*assumptions(whole.unit), ENTROPY, whole.why, *extra)
     warn_of(min(prepared, key=lambda one: one.query.n).doubts)
     what = f"means of {len(parts)} classes of {counted(total, whole.unit)}"
     with reserved(joint, what, whole.ledger, whole.note, whole.unit) as paid:

@@ -12,16 +12,13 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
-from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Plan, Release, Reservation, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
 from riemdp.privacy.unit import assumptions, counted
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
-
-ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 
 
 @dataclass(frozen=True)
@@ -38,15 +35,13 @@ class Prepared:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the mechanism supposes beyond what every release does: 'auto' never takes one that does."""
-        return () if self.mechanism == "auto" else by_name(self.mechanism).assumptions
+        """What mechanism and statistic suppose beyond what every release does; rounds of adaptation are linear."""
+        return replace(self.query, mechanism=self.mechanism).suppositions
 
     @property
     def guarantee(self) -> Guarantee:
         """The one asked for, with all that it supposes."""
-        return self.query.guarantee.with_assumptions(
-            *assumptions(self.query.unit), ENTROPY, ROUNDING, *self.assumptions
-        )
+        return self.query.guarantee.with_assumptions(*assumptions(self.query.unit), ENTROPY, *self.assumptions)
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -84,10 +79,15 @@ class Prepared:
             return self._recorded(paid, lambda: self.query.law(how).value(records), how)
         with one_blas_thread():
             last = how.run(records, Exact(paid))
-        return recorded(last.drawn, paid, last.plan, stages=last.stages, **self._facts)
+        return self._completed(last.drawn, paid, last.plan, last.stages)
 
     def _recorded(self, paid: Reservation, value: Callable[[], Any], plan: Plan) -> Release:
-        return recorded(paid.draw(value, self.query.law(plan)), paid, plan, **self._facts)
+        return self._completed(paid.draw(value, self.query.law(plan)), paid, plan)
+
+    def _completed(self, drawn: Drawn, paid: Reservation, plan: Plan, stages: tuple[Stage, ...] = ()) -> Release:
+        """The draw on record, with what its statistic makes of the rest of it."""
+        release = recorded(drawn, paid, plan, stages=stages, **self._facts)
+        return self.query.law(plan).statistic.completed(release, drawn.noisy)
 
     @property
     def _facts(self) -> dict[str, Any]:
