@@ -36,6 +36,7 @@ from riemdp.plots import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.unit import RECORD, any_one, counted, several, yours
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
 from riemdp.statistics.mean import plan
@@ -59,8 +60,9 @@ def report_html(release: Release, *, ledger: Ledger | None = None) -> str:
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    parts = [_summary(release), _value(release), _picture(release), _guarantee(release.guarantee)]
-    parts += [_attacker(release.guarantee), _assumptions(release.guarantee), _accuracy(release), _parameters(release)]
+    parts = [_summary(release), _value(release), _picture(release), _guarantee(release.guarantee, release.unit)]
+    parts += [_attacker(release.guarantee, release.unit), _assumptions(release.guarantee, release.unit)]
+    parts += [_accuracy(release), _parameters(release)]
     parts += [_ledger(ledger)] if ledger is not None else []
     template = Template(files("riemdp").joinpath("report.html").read_text(encoding="utf-8"))
     return template.substitute(title=escape(_title(release)), version=escape(release.version), body="\n".join(parts))
@@ -119,7 +121,7 @@ def _img(source: str, alt: str, caption: str, narrow: str = "") -> str:
 # --- what was released -------------------------------------------------------------------------------------
 
 def _title(release: Release) -> str:
-    return f"Private {_noun(release)} of {release.n:,} records"
+    return f"Private {_noun(release)} of {counted(release.n, release.unit)}"
 
 
 def _noun(release: Release) -> str:
@@ -192,55 +194,54 @@ def _picture(release: Release) -> str:
 
 # --- what is promised --------------------------------------------------------------------------------------
 
-NEIGHBOURS = "The mechanism M has it if, for all data sets D and D′ of n records that differ in one,"
 FOR_ALL = "for all sets S of possible publications"
 Promise = tuple[str, str]  # in words, and in symbols (HTML)
 
 
-def _pure(g: PureDP) -> Promise:
+def _pure(g: PureDP, one: str) -> Promise:
     words = (
-        f"Whatever was published would have been published with almost the same probability if any one record had "
+        f"Whatever was published would have been published with almost the same probability if {one} had "
         f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}."
     )
     return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}"
 
 
-def _approx(g: ApproxDP) -> Promise:
+def _approx(g: ApproxDP, one: str) -> Promise:
     words = (
-        f"Whatever was published would have been published with almost the same probability if any one record had "
+        f"Whatever was published would have been published with almost the same probability if {one} had "
         f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}, "
         f"apart from a part of probability δ = {g.delta:.3g}."
     )
     return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}"
 
 
-def _gaussian(g: GDP) -> Promise:
+def _gaussian(g: GDP, one: str) -> Promise:
     words = (
-        f"Telling from the publication whether any one record was in the data, or another one in its place, is at "
+        f"Telling from the publication whether {one} was in the data, or another one in its place, is at "
         f"least as hard as telling from a single number whether it was drawn around 0 or around {g.mu:.4g}, with "
         f"standard deviation 1."
     )
     return words, "T(M(D), M(D′)) ≥ T(N(0, 1), N(μ, 1)), with T the trade-off curve of the best test"
 
 
-def _concentrated(g: ZCDP) -> Promise:
+def _concentrated(g: ZCDP, one: str) -> Promise:
     words = (
-        f"If any one record had been another one, the law of what is published would have been close to what it "
+        f"If {one} had been another one, the law of what is published would have been close to what it "
         f"was: their Rényi divergence of every order α is at most {g.rho:.4g} α, as if Gaussian noise had hidden a "
         f"change of {math.sqrt(2 * g.rho):.3g} standard deviations."
     )
     return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ρ α for all α &gt; 1"
 
 
-def _renyi(g: RDP) -> Promise:
+def _renyi(g: RDP, one: str) -> Promise:
     words = (
-        f"If any one record had been another one, the law of what is published would have been close to what it "
+        f"If {one} had been another one, the law of what is published would have been close to what it "
         f"was: their Rényi divergence of order {g.alpha:.4g} is at most {g.epsilon:.4g}."
     )
     return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ε"
 
 
-PROMISES: dict[type[Guarantee], Callable[[Any], Promise]] = {
+PROMISES: dict[type[Guarantee], Callable[[Any, str], Promise]] = {
     PureDP: _pure,
     ApproxDP: _approx,
     GDP: _gaussian,
@@ -253,11 +254,12 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):,.3g}" if epsilon < 700 else "more than 1e304"
 
 
-def _guarantee(guarantee: Guarantee) -> str:
-    words, symbols = PROMISES[type(guarantee)](guarantee)
+def _guarantee(guarantee: Guarantee, unit: str = RECORD) -> str:
+    words, symbols = PROMISES[type(guarantee)](guarantee, any_one(unit))
     formula = f'<p><span class="formula">{symbols}</span></p>'
-    name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency. {NEIGHBOURS}"
-    return _section("The guarantee", f'<div class="promise">{_p(words)}</div>', _p(name), formula)
+    name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency."
+    pairs = f"The mechanism M has it if, for all data sets D and D′ of n {several(unit)} that differ in one,"
+    return _section("The guarantee", f'<div class="promise">{_p(words)}</div>', _p(f"{name} {pairs}"), formula)
 
 
 def detection_bound(guarantee: Guarantee, false_alarms: float = FALSE_ALARMS) -> float:
@@ -271,13 +273,13 @@ CLASSES_APART = (
 )
 
 
-def _attacker(guarantee: Guarantee) -> str:
+def _attacker(guarantee: Guarantee, unit: str = RECORD) -> str:
     bound = detection_bound(guarantee)
     shown = f"{math.ceil(1000 * bound - 1e-9) / 10:g} %"
     sentence = (
-        f"Whoever guesses from this release whether your record was in the data or another one in its place, and is "
+        f"Whoever guesses from this release whether {yours(unit)} in the data or another one in its place, and is "
         f"wrong at most 5 % of the time when it was not, is right at most {shown} of the time when it was. "
-        f"This holds for an attacker who knows all the other records and has unlimited time; guessing blindly, "
+        f"This holds for an attacker who knows all the other {several(unit)} and has unlimited time; guessing blindly, "
         f"without the release, one is right 5 % of the time."
     )
     weak = _p("This promise is weak: such an attacker may be right more often than not.", "warning")
@@ -290,24 +292,27 @@ def _attacker(guarantee: Guarantee) -> str:
         weak if bound > 0.5 else "",
         _p(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
         _img(_image(plot_tradeoff(guarantee)), alt, caption),
-        _p("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
+        _p(f"What stays hidden, up to that bound: whether {yours(unit)} in the data, and what sets it apart."),
         _p("What it does not hide:"),
-        _items(NOT_HIDDEN),
+        _items([*NOT_HIDDEN, SEVERAL_RECORDS if unit == RECORD else f"how many {several(unit)} there are: public."]),
     )
 
 
 NOT_HIDDEN = (
     "what is true of the records together: that is what was published, and what it says of people like you it says "
     "whether or not your record was in;",
-    "what is public by assumption: the number of records, the ball, the mechanism and its scale;",
+    "what is public by assumption: the number n, the ball, the mechanism and its scale;",
     "what other releases from the same records say: their guarantees add up, which is what a ledger keeps;",
-    "several records of one person, who is then protected as a group only, more weakly.",
+)
+SEVERAL_RECORDS = (
+    "several records of one person: this protects one record. If people have several, a release with groups=, an id "
+    "for each record (--groups on the command line), protects a person with all of them."
 )
 
 
-def _assumptions(guarantee: Guarantee) -> str:
+def _assumptions(guarantee: Guarantee, unit: str) -> str:
     other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
-    fixed = f"one record of the data is one unit of protection, and any record may be replaced by {other}"
+    fixed = f"one {unit} of the data is one unit of protection, and any {unit} may be replaced by {other}"
     return _section("Assumptions", _p("The guarantee takes for granted:"), _items([*guarantee.assumptions, fixed]))
 
 
@@ -394,7 +399,8 @@ def _parameters(release: Release) -> str:
         ("statistic", _noun(release)),
         ("space", repr(release.space)),
         ("dimension", f"{release.space.dim:,}"),
-        ("records n", f"{release.n:,}"),
+        ("n", counted(release.n, release.unit)),
+        ("protects", f"one {release.unit}"),
         ("centre of the ball", _center(release)),
         ("radius of the ball", f"{release.radius:.6g}"),
         ("mechanism", release.mechanism),
@@ -421,6 +427,7 @@ def _center(release: Release) -> str:
 def _ledger(ledger: Ledger) -> str:
     entries, spent, left = ledger.history(), ledger.spent, ledger.remaining
     rows = [
+        ("protects", f"one {ledger.unit}" if ledger.unit else "nothing yet"),
         ("budget", symbolic(ledger.budget, exact=True)),
         ("spent", symbolic(spent, exact=True) if spent else "nothing yet"),
         ("remaining", symbolic(left, exact=True) if left else "nothing"),

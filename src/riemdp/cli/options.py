@@ -17,6 +17,7 @@ from riemdp.manifolds.catalogue import center_names, space_class, space_names
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
     from riemdp.io.data import Stored
+    from riemdp.io.groups import Groups
     from riemdp.manifolds.base import Array, Space
     from riemdp.privacy.bounded import Ball
 
@@ -117,6 +118,13 @@ def parse_ball(
     return Ball(space, parse_center(center, space), radius)
 
 
+def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
+    """Whose record each is, None if nothing was said about it; and where in DATA that stands."""
+    from riemdp.io.groups import Groups, open_groups
+
+    return Groups(None) if text is None else open_groups(text, data, header=bool(header))
+
+
 def about_lines(data: str, header: bool | None) -> str:
     """What to know about a .csv file if nothing was said of its first line: the same whatever that holds."""
     if header is not None or not data.lower().endswith(".csv"):
@@ -175,6 +183,17 @@ ColumnsOption = Annotated[
 ]
 HeaderOption = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line of a .csv file holds names: no.")
+]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="FILE|FILE:KEY|COLUMN",
+        help="Whose record each is, if people have several: a file of ids, or a column of a table.",
+    ),
+]
+UnitOption = Annotated[
+    str | None, typer.Option("--unit", help="With --groups: what is protected, for example patient.")
 ]
 MechanismOption = Annotated[
     str, typer.Option("--mechanism", help="auto, or the name of one.", autocompletion=_mechanisms)

@@ -95,6 +95,7 @@ def check(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
     workers: o.WorkersOption = None,
     scheduler: o.SchedulerOption = None,
     as_json: o.JsonOption = False,
@@ -103,16 +104,18 @@ def check(
 
     \b
     riemdp check covariances.npy --space spd-affine --center identity --radius 1.5
+    riemdp check visits.csv --header --groups patient --space sphere --center north --radius 1
     """
     from riemdp.check import check as look
     from riemdp.io.data import open_records
     from riemdp.io.sources import reporting
 
-    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
+    crew, who = Workers(workers, scheduler), o.parse_groups(groups, data, header)
+    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     with crew.at_work(), first_pass_bar() as progress, reporting(progress):
-        found = look(stored.for_workers(where) if crew else stored.points(where), ball)
+        found = look(stored.for_workers(where) if crew else stored.points(where), ball, groups=who.ids)
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
     else:
@@ -128,6 +131,7 @@ def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:
         "unusable": f"{found.unusable:,} (a release takes the centre instead)",
         "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
     }
+    rows |= {"people": found.about_people} if found.people is not None else {}
     look_again = " ".join([*found.findings, *(f"{remark}." for remark in remarks)])
     rows |= {"look again": look_again} if look_again else {}
     warning = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."

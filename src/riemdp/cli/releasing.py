@@ -46,6 +46,8 @@ def mean(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
+    unit: o.UnitOption = None,
     epsilon: o.EpsilonOption = None,
     delta: o.DeltaOption = None,
     mu: o.MuOption = None,
@@ -90,10 +92,12 @@ def mean(
     riemdp mean shapes.npz:leaves --space kendall --center template.npy --radius 0.3 --mu 0.5
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
     riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
+    riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
     from riemdp.io.data import open_records
     from riemdp.privacy.bounded import Bounded
+    from riemdp.privacy.unit import unit_of
     from riemdp.statistics.mean import rehearse
 
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
@@ -104,12 +108,15 @@ def mean(
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
+    protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
+    crew = Workers(workers, scheduler)
+    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
-    asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
+    asked: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
     foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
-    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball)
+    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball, who.ids)
+    asked["unit"] = protected
     prepared = rehearse(ball, records.n, guarantee, footpoint=foot, can_gather=records.can_gather, **asked)
     _raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
     with crew.at_work():
@@ -270,13 +277,14 @@ def _write_release(release: Release, path: Path, *, force: bool) -> None:
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
     """The release as people read it: a table, what it assumes, and where its files are."""
     from riemdp.plots import STATISTIC_NAMES
+    from riemdp.privacy.unit import counted
 
     name = STATISTIC_NAMES.get(release.statistic, release.statistic)
     error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
     if release.stages:
         error += f", in a private ball of radius {release.ball.radius:.4g}"
     rows: dict[str, Any] = {
-        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
+        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency, of one {release.unit}",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
         "expected error": f"{error} ({MEANING})",
         "assuming": "; ".join(release.guarantee.assumptions),
@@ -289,7 +297,7 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         rows["written"] = ", ".join(map(str, outputs.paths))
     if outputs.out is None or release.value.size <= SHOWN:
         rows["value"] = entries(release.value)
-    return [title(f"Private {name} of {release.n:,} records, {release.space!r}"), facts(rows)]
+    return [title(f"Private {name} of {counted(release.n, release.unit)}, {release.space!r}"), facts(rows)]
 
 
 def _state(ledger: Ledger) -> str:

@@ -46,8 +46,8 @@ class _Column:
 def identities(groups: Any, records: int | None = None) -> Identities:
     """The people of so many records, or of however many; an InputError if there is not one id for each.
 
-    Beside the ids themselves, memory is at most 16 bytes a record for ids of numbers; texts and objects take 8, and
-    what Python needs to know each person's.
+    Beside the ids themselves, memory is at most 16 bytes a record; for texts and objects also what Python needs to
+    know each person's.
     """
     if isinstance(groups, Identities):
         return groups
@@ -146,7 +146,7 @@ class _Numbers(dict[Any, int]):
         return self.count - 1
 
     def all(self, cells: list[Any]) -> list[int]:
-        """Of each cell, the next ones in a row if some have no hash."""
+        """Of each cell."""
         return [self.one(cell) for cell in cells]
 
     def one(self, cell: Any) -> int:
@@ -165,9 +165,12 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _of_cells(column: _Column) -> Identities:
-    numbers = _Numbers()
-    codes = [np.array(numbers.all(piece.tolist()), dtype=np.int64) for piece in column.pieces()]
-    return _people(np.concatenate([np.empty(0, dtype=np.int64), *codes]), numbers.count)
+    numbers, start = _Numbers(), 0
+    codes = np.empty(column.shape, dtype=np.int64)
+    for piece in column.pieces():
+        codes[start : start + len(piece)] = numbers.all(piece.tolist())
+        start += len(piece)
+    return _people(codes, numbers.count)
 
 
 # --- numbers: sorted -------------------------------------------------------------------------------------------

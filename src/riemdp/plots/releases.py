@@ -16,6 +16,7 @@ from riemdp.plots.panels import Panel, View
 from riemdp.plots.style import legend
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
+from riemdp.privacy.unit import counted
 from riemdp.statistics.class_means import CLASS_MEANS
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     picture = PICTURES.get(release.space.picture, coordinate_panels)
     panels = (picture if release.kind == "point" else number_panels)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
+    lines = f"Private {noun} of {counted(release.n, release.unit)}", f"{release.mechanism}, {symbolic(release.guarantee)}"
     return _figure(panels, "\n".join(map(printable, lines)), stacked)
 
 

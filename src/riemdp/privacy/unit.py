@@ -41,6 +41,16 @@ def several(unit: str) -> str:
     return f"{unit[:-1]}ies" if unit.endswith("y") and unit[-2:-1] not in "aeiou" else f"{unit}s"
 
 
+def any_one(unit: str) -> str:
+    """One of them, whichever it is, in a sentence."""
+    return "any one record" if unit == RECORD else f"any one {unit}, with all records of theirs,"
+
+
+def yours(unit: str) -> str:
+    """Whoever reads it, in a sentence that goes on with where it was."""
+    return "your record was" if unit == RECORD else f"you, as a {unit} with all of your records, were"
+
+
 def assumptions(unit: str) -> tuple[str, ...]:
     """What is public, and what is replaced by something else in a neighbouring data set."""
     if unit == RECORD:
