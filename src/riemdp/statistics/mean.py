@@ -48,7 +48,7 @@ def plan(
     `spread` that of people; with `groups`, an id for each record, n=None counts them.
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
-    query = Query(as_ball(ball), _number(n, groups), as_guarantee(guarantee), **asked)
+    query = Query(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), **asked)
     if adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)
@@ -57,7 +57,7 @@ def plan(
     return _beside(query, adaptive, float(spread))
 
 
-def _number(n: int | None, groups: Any) -> int:
+def how_many(n: int | None, groups: Any) -> int:
     """How many there are to be: records, or the people of these ids."""
     if groups is None:
         return whole_number(n, "n", 1)
