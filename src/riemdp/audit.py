@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
@@ -25,7 +26,6 @@ from riemdp.manifolds.base import Array
 from riemdp.neighbours import Grouped, Pair, fooling_neighbours, spare_outliers, whole_people, worst_neighbours
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Plan
-from riemdp.privacy.unit import unit_of
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import how_many, rehearse, simulated
 from riemdp.statistics.prepared import Prepared

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
+from riemdp.accounting.unit import RECORD, any_one, counted, several, yours
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.io.files import write_whole
 from riemdp.io.values import numbers_of
@@ -36,7 +37,6 @@ from riemdp.plots import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.privacy.unit import RECORD, any_one, counted, several, yours
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
 from riemdp.statistics.mean import plan

@@ -13,8 +13,8 @@ import pytest
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp.io import identities as module
+from riemdp.io import people
 from riemdp.io.identities import identities
-from riemdp.privacy import people
 from riemdp.privacy.bounded import Bounded
 
 
@@ -276,7 +276,7 @@ def test_a_ledger_keeps_one_unit(data, tmp_path):
     X, ids, ball = data
     ledger = rd.Ledger(tmp_path / "ledger", rd.GDP(3.0))
     rd.private_mean(X, ball, rd.GDP(1.0), ledger=ledger)
-    with pytest.raises(rd.InputError, match="protect one record, this one protects one patient.*keep a ledger for each"):
+    with pytest.raises(rd.InputError, match=r"protect one record, this one protects one patient.*keep a ledger for each"):
         rd.private_mean(X, ball, rd.GDP(1.0), groups=ids, unit="patient", ledger=ledger)
     assert (len(ledger.history()), ledger.unit) == (1, "record")
     other = rd.Ledger(tmp_path / "other", rd.GDP(3.0))

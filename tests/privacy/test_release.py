@@ -18,7 +18,8 @@ from riemdp import randomness
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.io import files
 from riemdp.mechanisms import wrapped
-from riemdp.privacy import release, unit
+from riemdp.accounting import unit
+from riemdp.privacy import release
 from riemdp.statistics.adaptation import FOOTPOINT
 
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)

@@ -95,9 +95,9 @@ def mean(
     riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    from riemdp.accounting.unit import unit_of
     from riemdp.io.data import open_records
     from riemdp.privacy.bounded import Bounded
-    from riemdp.privacy.unit import unit_of
     from riemdp.statistics.mean import rehearse
 
     guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
@@ -276,8 +276,8 @@ def _write_release(release: Release, path: Path, *, force: bool) -> None:
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
     """The release as people read it: a table, what it assumes, and where its files are."""
+    from riemdp.accounting.unit import counted
     from riemdp.plots import STATISTIC_NAMES
-    from riemdp.privacy.unit import counted
 
     name = STATISTIC_NAMES.get(release.statistic, release.statistic)
     error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"

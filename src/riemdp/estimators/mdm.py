@@ -11,6 +11,7 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
@@ -19,7 +20,6 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
-from riemdp.privacy.unit import unit_of
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.catalogue import require_known
 from riemdp.statistics.class_means import (

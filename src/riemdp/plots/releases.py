@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from riemdp.accounting.unit import counted
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, printable
 from riemdp.manifolds.description import COORDINATES
@@ -16,7 +17,6 @@ from riemdp.plots.panels import Panel, View
 from riemdp.plots.style import legend
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
-from riemdp.privacy.unit import counted
 from riemdp.statistics.class_means import CLASS_MEANS
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
+from riemdp.io.people import People
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
@@ -26,7 +27,6 @@ from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.radii import too_large
 from riemdp.manifolds.scalars import lengths
-from riemdp.privacy.people import People
 
 Array = NDArray[Any]
 # Between these, no square or sum of lengths within the ball under- or overflows.

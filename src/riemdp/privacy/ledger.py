@@ -16,11 +16,11 @@ from typing import Any
 
 from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_from_dict
 from riemdp.accounting.guarantee import RDP, Guarantee, as_guarantee, stated
+from riemdp.accounting.unit import RECORD, unit_name
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
 from riemdp.io.ledger_file import FORMAT, NEWER, RESTORE, LedgerFile, Row, append, digest_at, last_entry, newest_first
-from riemdp.privacy.unit import RECORD, unit_name
 
 EVERY = 128  # entries after which one says again what all before it come to, so that a new process need not count them
 

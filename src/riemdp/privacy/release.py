@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD, unit_name
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.io.values import (
@@ -33,7 +34,6 @@ from riemdp.io.values import (
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.unit import RECORD, unit_name
 from riemdp.version import __version__
 
 Array = NDArray[Any]

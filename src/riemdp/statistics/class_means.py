@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD, assumptions, counted
 from riemdp.arithmetic import round_up
 from riemdp.errors import MechanismError
 from riemdp.io.identities import Identities, identities
@@ -28,7 +29,6 @@ from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, Plan, Release, recorded, reserved
-from riemdp.privacy.unit import RECORD, assumptions, counted
 from riemdp.statistics.adaptation import divisible, split
 from riemdp.statistics.base import ROUNDING, Statistic, vectors_up_to
 from riemdp.statistics.prepared import prepare, require_ledger

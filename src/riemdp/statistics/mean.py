@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.identities import identities
@@ -16,7 +17,6 @@ from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.privacy.unit import unit_of
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.catalogue import require_known

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import assumptions, counted
 from riemdp.errors import InputError
 from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
-from riemdp.privacy.unit import assumptions, counted
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import RECORD, unit_name, unit_of
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
 from riemdp.kernels.spectral import kernels_for
@@ -35,7 +36,6 @@ from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
-from riemdp.privacy.unit import RECORD, unit_name, unit_of
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
@@ -48,7 +48,8 @@ WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for privat
 FORMAT = 2
 LONGEST_NAME = 200
 SHORTEST_KEY = 16  # bytes
-_FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total", "unit"}
+_FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid"}
+_FACTS |= {"n", "unit", "total"}
 
 
 def _new_id() -> str:
