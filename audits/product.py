@@ -114,7 +114,8 @@ class Case:
     def name(self) -> str:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
-        return ", ".join([self.mechanism, *extras, *["adaptive"] * self.adapt, *["two sites"] * self.sites, *["people"] * self.people])
+        extras += ["adaptive"] * self.adapt + ["two sites"] * self.sites + ["people"] * self.people
+        return ", ".join([self.mechanism, *extras])
 
     @property
     def query(self) -> Query:

@@ -20,7 +20,36 @@ QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Check:
-    """How records lie in a ball. **Not private**: for the curator's eyes, never to publish or to choose a ball by."""
+    """How records lie in a ball. **Not private**.
+
+    For the curator's eyes, never to publish or to choose a ball by.
+
+    Parameters
+    ----------
+    n : int
+        The number of records.
+    unusable : int
+        Records that are not finite, or no point of the space: a release takes the ball's centre instead.
+    outside : int
+        Records that a release moves onto the ball's rim.
+    radius : float
+        Of the ball.
+    distances : dict
+        Quantiles of the distances of usable records to the centre, by level.
+    findings : tuple of str
+        What looks wrong with the data or the ball, in words.
+
+    See Also
+    --------
+    check : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> found = rd.check(np.array([[0.5], [3.0], [np.nan]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0))
+    >>> found.inside, found.outside, found.unusable
+    (1, 1, 1)
+    """
 
     n: int
     unusable: int  # not finite, or no point of the space: a release takes the ball's centre instead
@@ -33,14 +62,33 @@ class Check:
 
     @property
     def inside(self) -> int:
-        """Records that a release uses as they are."""
+        """Records that a release uses as they are.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.check(np.array([[0.5], [3.0]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).inside
+        1
+        """
         return self.n - self.unusable - self.outside
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Plain JSON data. **Not private**.
+
+        Returns
+        -------
+        dict
+            All of it, marked as not private.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.check(np.array([[0.5]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).to_dict()["private"]
+        False
+        """
         computed = {"inside": self.inside, "distances": _named(self.distances), "findings": list(self.findings)}
-        known = vars(self) | computed
-        return {"riemdp": "check", "private": False} | known | {"records_per_person": _named(self.records_per_person)}
+        per_person = {"records_per_person": _named(self.records_per_person)}
+        return {"riemdp": "check", "private": False} | vars(self) | computed | per_person
 
     def __str__(self) -> str:
         quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
@@ -66,8 +114,38 @@ def check(X: Any, ball: Ball | BallMapping, *, groups: Any = None) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private.
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
-    that are mirror images of the centre's kind; each space says what it is of its records. With `groups`, the ids that
-    a release would get, it also tells how many records people have.
+    that are mirror images of the centre's kind; each space says what it is of its records.
+
+    Parameters
+    ----------
+    X : array of shape (n, *point_shape)
+        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    groups : sequence of ids, of shape (n,), optional
+        Those that a release would get: then it also tells how many records people have.
+
+    Returns
+    -------
+    Check
+        **Not private**: how many records are outside or unusable, how far away, and findings.
+
+    Raises
+    ------
+    InputError
+        If the ball, or the shape or type of X, is not as described.
+
+    See Also
+    --------
+    private_mean : The release.
+    plan : What can be known without data.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.check(np.array([[0.5], [3.0], [np.nan]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).outside
+    1
     """
     ball = as_ball(ball)
     records = Bounded(X, ball, groups)

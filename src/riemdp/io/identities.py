@@ -98,7 +98,8 @@ def _of_dask(groups: Any) -> _Column:
     array = groups.to_dask_array(lengths=True) if hasattr(groups, "to_dask_array") else groups
     if not hasattr(array, "blocks") or any(size != size for size in array.shape):
         raise InputError(f"groups is a {type(groups).__name__} of Dask: pass a Dask array of known chunk sizes.")
-    return _Column(tuple(array.shape), array.dtype.kind, lambda: (_computed(array, i) for i in range(array.npartitions)))
+    places = range(array.npartitions)
+    return _Column(tuple(array.shape), array.dtype.kind, lambda: (_computed(array, place) for place in places))
 
 
 def _computed(array: Any, place: int) -> Array:

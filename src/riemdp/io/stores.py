@@ -64,7 +64,8 @@ class Columns:
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (last if dash else first).isdecimal()):
             hint = "" if names else "; it has no names, unless --header says that its first line holds them"
-            raise InputError(f"{str(path)!r} has no column {part!r}{hint}: pass one of 1 to {count} with {self.option}.")
+            remedy = f"pass one of 1 to {count} with {self.option}"
+            raise InputError(f"{str(path)!r} has no column {part!r}{hint}: {remedy}.")
         span = range(int(first) - 1, int(last if dash else first))
         if not span or span.start < 0 or span.stop > count:
             raise InputError(f"{str(path)!r} has no columns {part}: pass some of 1 to {count} with {self.option}.")

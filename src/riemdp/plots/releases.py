@@ -49,7 +49,8 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     picture = PICTURES.get(release.space.picture, coordinate_panels)
     panels = (picture if release.kind == "point" else number_panels)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    lines = f"Private {noun} of {counted(release.n, release.unit)}", f"{release.mechanism}, {symbolic(release.guarantee)}"
+    what = f"Private {noun} of {counted(release.n, release.unit)}"
+    lines = what, f"{release.mechanism}, {symbolic(release.guarantee)}"
     return _figure(panels, "\n".join(map(printable, lines)), stacked)
 
 

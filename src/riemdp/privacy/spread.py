@@ -23,7 +23,7 @@ from riemdp.manifolds.scalars import t_cot, t_coth
 Array = NDArray[Any]
 # The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
 TRACY_WIDOM = 0.98
-# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.25 there.
+# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.27 there.
 MOST_CURVED = 1.9
 
 
@@ -54,8 +54,8 @@ class Spread:
 class NoisyMoments:
     """Moments of the records' coordinates at the centre of a ball, with noise: they may be seen by everybody.
 
-    `second` is E[v vᵀ] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). The noise of each number has such a
-    standard deviation; those of `second` are of its coordinates in an orthonormal basis of symmetric matrices,
+    `second` is E[v vᵀ] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). `first_noise` and `second_noise`
+    are standard deviations of the noise of one number; that of `second` in an orthonormal basis of symmetric matrices,
     in which an entry beside the diagonal counts sqrt2.
     """
 
@@ -116,7 +116,7 @@ class NoisyMoments:
 
 
 def _positive(number: Any) -> float:
-    if type(number) is not float or not 0 < number < math.inf:
+    if not isinstance(number, float) or not 0 < number < math.inf:
         raise ValueError(number)
     return number
 
