@@ -106,7 +106,8 @@ class PrivateMDM(
     guarantee_ : Guarantee
         What is proved, with its assumptions.
     releases_ : tuple of Release
-        One per class; with private labels, or people in any classes, one: a point of the product of a copy of the space per class.
+        One per class; with private labels, or people in any classes, one: a point of the product of a copy of the
+        space per class.
     ball_ : Ball
         The public ball.
     n_features_in_ : int

@@ -70,10 +70,10 @@ def _column(groups: Any) -> _Column:
         return _of_categories(np.asarray(categories.codes))
     if isinstance(groups, Sequence) and not isinstance(groups, str | bytes):
         return _of_list(groups)
-    array = groups if isinstance(getattr(groups, "dtype", None), np.dtype) else _objects(groups)
+    array: Any = groups if isinstance(getattr(groups, "dtype", None), np.dtype) else _objects(groups)
     if hasattr(array, "to_numpy"):
         array = array.to_numpy()
-    if array is None or not hasattr(array, "shape"):
+    if not hasattr(array, "shape"):
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
     if isinstance(array, np.ma.MaskedArray):
         array = _cells(array.tolist())
