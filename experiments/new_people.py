@@ -155,14 +155,15 @@ def compute(quick: bool, track: Track) -> Results:
 
 def draw(results: Results) -> Picture:
     """A panel per data set, errors in units of the ball's radius; bars of two standard errors."""
-    picture, axes = panels(1, len(SETS), 3.0, 3.4, sharey=True)
+    picture, axes = panels(2, 2, 3.9, 3.0, sharex=True, sharey=True)
     for ax, title in zip(axes.flat, SETS, strict=True):
         if title not in results:
             ax.set_title(f"{title}: no data", fontsize=9)
             continue
         _panel(ax, title, results)
-    axes[0, 0].set_ylabel("error / radius of the public ball")
-    legend(picture, 3)
+    picture.supylabel("error / radius of the public ball", fontsize=10)
+    picture.supxlabel("number of people", fontsize=10)
+    legend(picture, 2)
     return picture
 
 
@@ -191,7 +192,7 @@ def _panel(ax: Axes, title: str, results: Results) -> None:
     log_scale(ax.yaxis)
     ax.set_ylim(1e-3, 3)
     ax.set_title(f"{title}\n{people:,.0f} with {records:,.0f} records, up to {most:.0f} each", fontsize=9)
-    ax.set_xlabel("number of people")
+    ax.tick_params(labelbottom=True)
 
 
 FILES = tuple(dict.fromkeys(file for file, *_ in SETS.values()))
