@@ -1,9 +1,9 @@
 """People, not records: error against the number of people, GDP(1); what averaging a person's records gains.
 
-Four data sets in which people have several records each. Lines are computed: the noise that protects a person, the noise
-that would protect one record only, and the error of sampling people (standard deviation of the mean of n people who are
-drawn from all), with one record of each person and with all of them. Points are measured: root mean square distances
-of simulated releases of people drawn with replacement to the mean of all people of the data set.
+Four data sets in which people have several records each. Lines are computed: the noise that protects a person, the
+noise that would protect one record only, and the error of sampling people (standard deviation of the mean of n people
+who are drawn from all), with one record of each person and with all of them. Points are measured: root mean square
+distances of simulated releases of people drawn with replacement to the mean of all people of the data set.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def draw(results: Results) -> Picture:
             continue
         _panel(ax, title, results)
     picture.supylabel("error / radius of the public ball", fontsize=10)
-    picture.supxlabel("number of people", fontsize=10)
+    for ax in axes[-1]:
+        ax.set_xlabel("number of people")
     legend(picture, 2)
     return picture
 

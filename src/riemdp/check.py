@@ -38,6 +38,10 @@ class Check:
         Quantiles of the distances of usable records to the centre, by level.
     findings : tuple of str
         What looks wrong with the data or the ball, in words.
+    people : int or None
+        How many people a release counts, if groups were given.
+    records_per_person : dict
+        Quantiles of their numbers of records, by level.
 
     See Also
     --------

@@ -45,6 +45,8 @@ class Entry:
         "reserved" or, once confirmed, "released".
     version : str
         Of riemdp.
+    unit : str
+        What the guarantee protects: "record", "group", or what that was called.
 
     See Also
     --------

@@ -78,6 +78,8 @@ class SiteSum:
         What all sites call this collection of sums.
     id : str
         Random, of this very sum.
+    unit : str
+        What n counts: a "record", or people who are at this site only.
 
     Raises
     ------
@@ -337,9 +339,11 @@ def site_sum(
     study : str
         What all sites agreed to call this collection of sums. One that is repeated needs another: sums of different
         studies cannot be pooled.
-    groups, unit
-        As of `private_mean`: who each record is of. Then the sum is one over people, and n their number. All records
-        of a person must be at one site: one who is at two counts as two people.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is, as of `private_mean`. Then the sum is one over people, and n their number. All records of
+        a person must be at one site: one who is at two counts as two people.
+    unit : str, optional
+        What they are, "patient" say: all sites have to say the same.
 
     Returns
     -------
