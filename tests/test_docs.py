@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
+import json
 import math
 import re
 import shlex
+import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -25,12 +29,25 @@ from riemdp.statistics.query import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+
+
+def tool(name):
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # as dataclasses need
+    spec.loader.exec_module(module)
+    return module
+
+
+terms, percent, look = tool("terms"), tool("percent"), tool("look")
 PAGES = sorted(DOCS.rglob("*.md"))
 # A fence within a list or a note is indented; its own indentation is that of its lines.
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 EXECUTED = {"python", "pycon", "bash"}
-NOT_OURS = ("pip install ", "make ")  # done by the tests of the package as such
+NOT_OURS = ("pip install ", "make ", "riemdp demo ")  # done by the tests of the package as such, and of the demo
+MOST_COLUMNS = 100  # of code: as many as fit beside the columns of links at 1280 pixels
 IMPORTED_BY_EXAMPLES = ("geomstats.geometry.hypersphere", "pyriemann.estimation", "pyriemann.classification")
 
 
@@ -103,11 +120,15 @@ def test_fences_have_a_language_that_is_run():
     assert {page: set(names) - EXECUTED for page, names in opened.items() if set(names) - EXECUTED} == {}
 
 
+def is_example(page):
+    """Whether it is a page of the gallery, which its script becomes when the site is built."""
+    return page.parent == DOCS / "gallery" and page.with_suffix(".py").is_file()
+
+
 def headings(page):
     """Anchors as Python-Markdown makes them of headings."""
     found = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", page.read_text()), re.MULTILINE)
-    texts = [re.sub(r"[^\w\s-]", "", text.encode("ascii", "ignore").decode()).strip().lower() for text in found]
-    return {re.sub(r"[-\s]+", "-", text) for text in texts}
+    return {terms.anchor(text) for text in found}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -118,7 +139,7 @@ def test_links_lead_somewhere(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.is_relative_to(DOCS), f"{link} leaves the site"
-        assert target.is_file(), link
+        assert target.is_file() or is_example(target), link
         assert not anchor or anchor in headings(target), link
 
 
@@ -130,6 +151,70 @@ def test_no_release_is_said_to_be_close_to_the_true_mean():
     sources = [file for folder in code for file in folder.glob("*.py")] + list((ROOT / "src" / "riemdp").glob("*.py"))
     for file in (ROOT / "README.md", *pages, *sources):
         assert not re.search(r"true (mean|value|one\b)", file.read_text()), file
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.is_relative_to(DOCS / "proofs")], ids=name)
+def test_code_is_no_wider_than_a_page(page):
+    assert [line for _, code in blocks(page) for line in code.splitlines() if len(line) > MOST_COLUMNS] == []
+
+
+def guides():
+    return [DOCS / "index.md", DOCS / "start.md", DOCS / "choosing.md", *sorted((DOCS / "guides").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *guides()], ids=lambda page: page.stem)
+def test_every_page_that_newcomers_read_has_a_picture(page):
+    pictures = [page.parent / path for path in re.findall(r"!\[[^]]{10,}\]\(([^)]+)\)", page.read_text())]
+    assert pictures
+    assert all(picture.is_file() for picture in pictures)
+    assert [picture.name for picture in pictures if picture.stat().st_size > 150_000] == []
+
+
+def test_every_picture_is_shown_somewhere():
+    told = "\n".join(page.read_text() for page in [*PAGES, ROOT / "README.md"])
+    made = [path for folder in ("", "gallery", "guides") for path in (DOCS / "assets" / folder).glob("*.png")]
+    assert len(made) > 15
+    assert [path.name for path in made if path.relative_to(DOCS).as_posix() not in told] == []
+
+
+def test_the_picture_of_speeds_is_that_of_the_table():
+    """Its description in the README names the extremes."""
+    ratios = [float(ratio) for ratio in re.findall(r"([\d.]+)x \|$", text_of("docs/speed.md"), re.MULTILINE)]
+    assert f"{min(ratios):.0f} to {max(ratios):.0f} times" in text_of("README.md")
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_linked_where_they_come_first():
+    html = '<h1>Balls</h1><p>Two <em>balls</em>, <code>GDP(1)</code> and a ball; <pre>mu</pre><a href="x">ledger</a> ledger</p>'
+    linked = terms.linked(html, "g.html")
+    assert "<h1>Balls</h1>" in linked
+    assert '<em><a class="term" href="g.html#ball">balls</a></em>' in linked
+    assert '<code><a class="term" href="g.html#mu">GDP</a>(1)</code> and a ball;' in linked
+    assert '<pre>mu</pre><a href="x">ledger</a> <a class="term" href="g.html#ledger">ledger</a></p>' in linked
+    assert re.sub(r'<a class="term"[^>]*>(.*?)</a>', r"\1", linked) == html
+
+
+@pytest.mark.parametrize("word", ["footballs", "GDPs_", "mu-opioid", "Gdp"])
+def test_other_words_are_not_linked(word):
+    assert terms.linked(f"<p>{word}</p>", "g.html") == f"<p>{word}</p>"
+
+
+def test_every_word_leads_to_its_explanation():
+    known = terms.terms()
+    assert set(known.values()) <= headings(DOCS / "glossary.md")
+    wanted = "ball, footpoint, wrapped, GDP, K-norm gradient, Fréchet mean, tangent mean, ledger, epsilon, delta, mu, rho, sensitivity, adaptation"
+    assert {word.lower() for word in wanted.split(", ")} <= {word.lower() for word in known}
+
+
+def test_the_readme_links_its_words():
+    """By hand, since it is no page of the site: where one comes first, in text, it is a link."""
+    text = re.sub(r"^```.*?^```$|`[^`]*`|^#.*$|!\[[^]]*\]\([^)]*\)", "", text_of("README.md"), flags=re.MULTILINE | re.DOTALL)
+    html = re.sub(r"\[([^]]*)\]\(([^)]*)\)", r'<a href="\2">\1</a>', text)
+    own = set(re.findall(r'href="docs/glossary.md#([\w-]+)"', html))
+    found = set(re.findall(r'href="g#([\w-]+)"', terms.linked(html.split("## Two commands")[0], "g")))
+    assert found - own == set()
 
 
 @pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
@@ -144,10 +229,17 @@ def test_links_of_the_pages_outside_the_site_lead_somewhere(page):
 def test_every_page_is_in_the_navigation():
     listed = re.findall(r": (\S+\.md)$|: (\S+)/\*$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     pages, folders = ({entry[i] for entry in listed if entry[i]} for i in (0, 1))
-    written = {name(page) for page in PAGES if page.parent.relative_to(DOCS).as_posix() not in folders}
+    written = {name(page) for page in PAGES if page.parent.relative_to(DOCS).as_posix() not in folders - {"gallery"}}
     assert written == pages
-    assert folders == {"proofs", "proofs/spaces", "decisions"}
-    assert all(list((DOCS / folder).glob("*.md")) for folder in folders)
+    assert folders == {"proofs", "proofs/spaces", "decisions", "gallery"}
+    assert all(list((DOCS / folder).glob("*.md")) for folder in folders - {"gallery"})
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=name)
+def test_a_decision_is_listed_by_its_number(page):
+    """The navigation shows the title and sorts by the file's name: both begin with the number."""
+    number = re.match(r"0*(\d+[a-z]?)-", page.name).group(1)
+    assert page.read_text().startswith(f"# {number}. ")
 
 
 def test_every_public_name_has_a_place_in_the_reference():
@@ -174,6 +266,62 @@ def test_nothing_is_loaded_from_elsewhere():
     assert "http" not in re.sub(r"#.*", "", settings)
     outside = [name(page) for page in PAGES if re.search(r"!\[[^]]*\]\(http|<script|<img|<link", page.read_text())]
     assert outside == []
+
+
+# --- the gallery -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", percent.examples(), ids=lambda example: example.name)
+def test_notebooks_run(example, monkeypatch):
+    """The code of the notebook, cell by cell, and it ends by showing a figure."""
+    written = (DOCS / "gallery" / f"{example.name}.ipynb").read_text(encoding="utf-8")
+    assert written == example.notebook(), f"stale: run python docs/pictures.py gallery/{example.name}"
+    monkeypatch.setattr("matplotlib.pyplot.subplots", a_figure)  # on no screen, and forgotten afterwards
+    namespace = {"__name__": example.name}
+    cells = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
+    for code in cells:
+        exec(compile(code, example.name, "exec"), namespace)
+    assert cells[-1].splitlines()[-1] == "figure"
+    assert isinstance(namespace["figure"], Figure)
+    assert namespace["figure"].axes
+
+
+def a_figure(*args, figsize, layout):
+    figure = Figure(figsize=figsize, layout=layout)
+    return figure, figure.subplots(*args)
+
+
+def test_the_gallery_shows_every_example():
+    for page in ("gallery/index.md", "index.md"):
+        shown = re.findall(r"assets/gallery/(\w+)\.png\)\]\((?:gallery/)?(\w+)\.md\)", (DOCS / page).read_text())
+        assert sorted(shown) == [(example.name, example.name) for example in percent.examples()]
+
+
+def test_a_script_becomes_a_page(tmp_path):
+    (tmp_path / "one.py").write_text("# %% [markdown]\n# # One\n#\n# Text.\n\n# %%\nx = 1  # %% not a cell\nx\n")
+    example = percent.Example.read(tmp_path / "one.py")
+    assert example.title == "One"
+    assert example.page().startswith("# One\n\nText.\n\n![One](../assets/gallery/one.png)\n")
+    assert example.page().endswith("```python\nx = 1  # %% not a cell\nx\n```\n")
+
+
+# --- in a browser ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(look.browser() is None, reason="no Chromium")
+def test_the_look_at_the_site_would_notice(tmp_path):
+    """`make docs` looks at the built pages so; here at one that is good and one that has every fault."""
+    faults = '<div style="width: 2000px">x</div><img src="none.png"><pre style="overflow: auto">%s</pre><script>throw 1</script>'
+    (tmp_path / "good.html").write_text("<p>good</p><pre>short</pre>")
+    (tmp_path / "bad.html").write_text(faults % ("x" * 500))
+    assert look.faults(look.browser(), [tmp_path / "good.html"]) == []
+    found = "\n".join(look.faults(look.browser(), [tmp_path / "good.html", tmp_path / "bad.html"]))
+    assert "good.html" not in found.replace("console", "")
+    for width in look.WIDTHS:
+        assert f"at {width} px scrolls sideways" in found
+        assert f"at {width} px: code scrolls sideways" in found
+        assert f"at {width} px: the picture none.png is missing" in found
+    assert "console:" in found
 
 
 # --- what is said is so --------------------------------------------------------------------------------------------

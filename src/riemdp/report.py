@@ -196,58 +196,43 @@ def _picture(release: Release) -> str:
 # --- what is promised --------------------------------------------------------------------------------------
 
 FOR_ALL = "for all sets S of possible publications"
-Promise = tuple[str, str]  # in words, and in symbols (HTML)
-
-
-def _pure(g: PureDP, one: str) -> Promise:
-    words = (
-        f"Whatever was published would have been published with almost the same probability if {one} had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}."
-    )
-    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}"
-
-
-def _approx(g: ApproxDP, one: str) -> Promise:
-    words = (
-        f"Whatever was published would have been published with almost the same probability if {one} had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}, "
-        f"apart from a part of probability δ = {g.delta:.3g}."
-    )
-    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}"
-
-
-def _gaussian(g: GDP, one: str) -> Promise:
-    words = (
-        f"Telling from the publication whether {one} was in the data, or another one in its place, is at "
-        f"least as hard as telling from a single number whether it was drawn around 0 or around {g.mu:.4g}, with "
-        f"standard deviation 1."
-    )
-    return words, "T(M(D), M(D′)) ≥ T(N(0, 1), N(μ, 1)), with T the trade-off curve of the best test"
-
-
-def _concentrated(g: ZCDP, one: str) -> Promise:
-    words = (
-        f"If {one} had been another one, the law of what is published would have been close to what it "
-        f"was: their Rényi divergence of every order α is at most {g.rho:.4g} α, as if Gaussian noise had hidden a "
-        f"change of {math.sqrt(2 * g.rho):.3g} standard deviations."
-    )
-    return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ρ α for all α &gt; 1"
-
-
-def _renyi(g: RDP, one: str) -> Promise:
-    words = (
-        f"If {one} had been another one, the law of what is published would have been close to what it "
-        f"was: their Rényi divergence of order {g.alpha:.4g} is at most {g.epsilon:.4g}."
-    )
-    return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ε"
-
-
-PROMISES: dict[type[Guarantee], Callable[[Any, str], Promise]] = {
-    PureDP: _pure,
-    ApproxDP: _approx,
-    GDP: _gaussian,
-    ZCDP: _concentrated,
-    RDP: _renyi,
+LIKELY = (
+    "Whatever was published would have been published with almost the same probability if {one} had been "
+    "another one: the two probabilities differ by a factor of at most exp(ε) ≈"
+)
+CLOSE = (
+    "If {one} had been another one, the law of what is published would have been close to what it was: their "
+    "Rényi divergence of"
+)
+HARD = (
+    "Telling from the publication whether {one} was in the data, or another one in its place, is at least as "
+    "hard as telling from a single number whether it was drawn around 0 or around"
+)
+# In words, and in symbols (HTML).
+PROMISES: dict[type[Guarantee], tuple[Callable[[Any], str], str]] = {
+    PureDP: (
+        lambda g: f"{LIKELY} {_factor(g.epsilon)}.",
+        f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}",
+    ),
+    ApproxDP: (
+        lambda g: f"{LIKELY} {_factor(g.epsilon)}, apart from a part of probability δ = {g.delta:.3g}.",
+        f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}",
+    ),
+    GDP: (
+        lambda g: f"{HARD} {g.mu:.4g}, with standard deviation 1.",
+        "T(M(D), M(D′)) ≥ T(N(0, 1), N(μ, 1)), with T the trade-off curve of the best test",
+    ),
+    ZCDP: (
+        lambda g: (
+            f"{CLOSE} every order α is at most {g.rho:.4g} α, as if Gaussian noise had hidden a change of "
+            f"{math.sqrt(2 * g.rho):.3g} standard deviations."
+        ),
+        "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ρ α for all α &gt; 1",
+    ),
+    RDP: (
+        lambda g: f"{CLOSE} order {g.alpha:.4g} is at most {g.epsilon:.4g}.",
+        "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ε",
+    ),
 }
 
 
@@ -256,11 +241,11 @@ def _factor(epsilon: float) -> str:
 
 
 def _guarantee(guarantee: Guarantee, unit: str = RECORD) -> str:
-    words, symbols = PROMISES[type(guarantee)](guarantee, any_one(unit))
-    formula = f'<p><span class="formula">{symbols}</span></p>'
+    words, symbols = PROMISES[type(guarantee)]
+    promise, formula = words(guarantee).format(one=any_one(unit)), f'<p><span class="formula">{symbols}</span></p>'
     name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency."
     pairs = f"The mechanism M has it if, for all data sets D and D′ of n {several(unit)} that differ in one,"
-    return _section("The guarantee", f'<div class="promise">{_p(words)}</div>', _p(f"{name} {pairs}"), formula)
+    return _section("The guarantee", f'<div class="promise">{_p(promise)}</div>', _p(f"{name} {pairs}"), formula)
 
 
 def detection_bound(guarantee: Guarantee, false_alarms: float = FALSE_ALARMS) -> float:

@@ -19,21 +19,18 @@ CONTRADICTED = 1
 DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 10,000 with --adapt."
 
 
+@o.takes_guarantee
 def audit(
     space: o.SpaceOption,
     size: o.SizeOption,
     records: o.RecordsOption,
+    guarantee: o.Promise,
     radius: o.RadiusOption = None,
     center: o.CenterOption = "origin",
     curvature: o.CurvatureOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     adapt: o.AdaptOption = False,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     draws: Annotated[int | None, typer.Option(help=DRAWS, max=10**10)] = None,
     confidence: Annotated[float, typer.Option(help="Probability that the bounds are right.")] = 0.9999,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
@@ -49,7 +46,6 @@ def audit(
 
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center, radius)
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "adapt": adapt}
     count = default_draws(adapt) if draws is None else draws
     with progress_bar("drawing", 2 * count) as progress:
@@ -80,7 +76,7 @@ def demo(
     out: Annotated[Path, typer.Argument(help="Folder for picture, report and ledger.")] = Path("demo"),
     force: o.ForceOption = False,
 ) -> None:
-    """Real data, from images to means: a table and a picture."""
+    """Handwritten digits, from outlines to private mean shapes: a table, a picture and a report."""
     from riemdp.demo import main as show_demo
 
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riemdp.cli.options import AnchorOption, JsonOption, WaitOption
-from riemdp.cli.output import facts, show, table
+from riemdp.cli.output import facts, next_steps, show, table
 from riemdp.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -62,8 +63,20 @@ def show_ledger(
     if len(history) > MANY:
         show(balanced)
         typer.echo("\n".join(_plain_lines([NAMES, *map(_cells, history)])))
+        show(_next(book))
     else:
-        show(balanced, *([table(NAMES, map(_cells, history), numbers=["id"])] if history else []))
+        show(balanced, *([table(NAMES, map(_cells, history), numbers=["id"])] if history else []), _next(book))
+
+
+def _next(book: Ledger) -> Any:
+    """How to spend what is left, or what it means that nothing is."""
+    left = book.remaining
+    if left is None:
+        return next_steps("The budget is spent: these people's records can be asked nothing more.")
+    digits = Context(prec=6, rounding=ROUND_DOWN)
+    most = " ".join(f"--{name} {float(digits.create_decimal(repr(x))):g}" for name, x in left.parameters.items())
+    command = f"riemdp mean FILE ... --ledger {shlex.quote(str(book.path))} --existing-ledger {most}"
+    return next_steps(f"{command}  spends all that is left; ask for less to keep some.")
 
 
 def balance(book: Ledger) -> dict[str, str]:

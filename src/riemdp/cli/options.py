@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +27,12 @@ MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the
 
 
 # The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
+# A promise is what `takes_guarantee` makes of its options: a Guarantee, which is not imported before it is asked for.
 if TYPE_CHECKING:
     SpaceName = str
+    Promise = Guarantee
 else:
+    Promise = Any
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
@@ -125,11 +130,13 @@ def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
     return Groups(None) if text is None else open_groups(text, data, header=bool(header))
 
 
-def about_lines(data: str, header: bool | None) -> str:
-    """What to know about a .csv file if nothing was said of its first line: the same whatever that holds."""
-    if header is not None or not data.lower().endswith(".csv"):
+def about_lines(data: str, header: bool | None, columns: str | None) -> str:
+    """What to know about a .csv file if nothing was said of its first line or columns: the same whatever they hold."""
+    if not data.lower().endswith(".csv"):
         return ""
-    return "one for each line: pass --header if the first line holds names, --no-header if not"
+    lines = "one for each line: pass --header if the first line holds names, --no-header if not"
+    cells = "a point is made of all columns: pass --columns if one holds ids"
+    return "; ".join([*([lines] if header is None else []), *([cells] if columns is None else [])])
 
 
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
@@ -143,6 +150,27 @@ def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
     asked = " ".join(f"--{prefix}{name} {value:g}" for name, value in given.items()) or "no privacy option"
     e, d, a, m, r = (f"--{prefix}{name}" for name in ("epsilon", "delta", "alpha", "mu", "rho"))
     raise InputError(f"{asked}: pass {e}, {e} with {d} or {a}, {m}, or {r}.")
+
+
+def takes_guarantee(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with the options of a guarantee in the place of its argument `guarantee`."""
+    asked = inspect.signature(command, eval_str=True)
+    kinds = {"epsilon": EpsilonOption, "delta": DeltaOption, "mu": MuOption, "rho": RhoOption, "alpha": AlphaOption}
+    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        promise = parse_guarantee(**{name: given.pop(name) for name in kinds})
+        command(guarantee=promise, **given)
+
+    unfolded = [
+        option
+        for one in asked.parameters.values()
+        for option in (options if one.name == "guarantee" else [one.replace(kind=Parameter.KEYWORD_ONLY)])
+    ]
+    run.__signature__ = asked.replace(parameters=unfolded)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in unfolded}
+    return run
 
 
 def parse_budget(**options: float | None) -> Guarantee | None:

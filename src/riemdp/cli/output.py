@@ -50,6 +50,13 @@ def title(text: str, style: str = "bold") -> Any:
     return Text(printable(text), style=style)
 
 
+def next_steps(*steps: str) -> Any:
+    """What to do next, a line each; commands are to be typed as they are."""
+    from rich.text import Text
+
+    return Text("\n".join(["Next:", *(f"  {printable(step)}" for step in steps)]), style="green")
+
+
 def entries(array: Array) -> Any:
     """All numbers of an array, in rows."""
     import numpy as np

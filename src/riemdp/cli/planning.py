@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.bookkeeping import short
-from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, facts, first_pass_bar, show, table, title
+from riemdp.cli.output import (
+    MEANING,
+    PICTURE_FORMATS,
+    check_outputs,
+    facts,
+    first_pass_bar,
+    next_steps,
+    show,
+    table,
+    title,
+)
 from riemdp.cli.workers import Workers
 from riemdp.errors import UselessRelease
 
@@ -17,20 +28,24 @@ if TYPE_CHECKING:
     from riemdp.check import Check
     from riemdp.privacy.release import Plan
 
+SHARED = (  # options of `mean` as well
+    "space", "center", "radius", "eigenvalues", "curvature", "epsilon", "delta", "mu", "rho", "alpha",
+    "statistic", "calibration", "adapt",
+)  # fmt: skip
+USUAL = {"statistic": "frechet-mean", "calibration": "analytic"}
 
+
+@o.takes_guarantee
 def plan(
+    context: typer.Context,
     space: o.SpaceOption,
     size: o.SizeOption,
     records: o.RecordsOption,
+    guarantee: o.Promise,
     radius: o.RadiusOption = None,
     center: o.CenterOption = None,
     eigenvalues: o.EigenvaluesOption = None,
     curvature: o.CurvatureOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     adapt: o.AdaptOption = False,
@@ -51,7 +66,6 @@ def plan(
     check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     asked: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt}
     found = predict(ball, records, guarantee, **asked, spread=spread)
     if plot is not None:
@@ -69,7 +83,21 @@ def plan(
         *(doubt.in_numbers for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease),
         *(f"{_name(row)}: {row.note}." for row in found if row.note),
         *([f"Picture: {plot}"] if plot else []),
+        _next(context.params),
     )
+
+
+def _next(given: dict[str, Any]) -> Any:
+    """The release that was planned, as a command: of what was asked, all but what `mean` takes from the records."""
+    options = []
+    for name in SHARED:
+        value = given[name]
+        if value not in (None, False, USUAL.get(name)):
+            values = [] if value is True else value if isinstance(value, tuple) else [value]
+            options += [f"--{name}", *map(str, values)]
+    center = [] if given["center"] or given["eigenvalues"] else ["--center", "origin"]
+    command = shlex.join(["riemdp", "mean", "YOUR-FILE.npy", *options, *center])
+    return next_steps(f"{command} --out mean.npy --report mean.html")
 
 
 def _as_data(row: Plan) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,17 @@ import typer
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
+from riemdp.cli.output import (
+    MEANING,
+    PICTURE_FORMATS,
+    check_outputs,
+    entries,
+    facts,
+    first_pass_bar,
+    next_steps,
+    show,
+    title,
+)
 from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
@@ -36,9 +47,11 @@ if TYPE_CHECKING:
 SHOWN = 100  # numbers of a value that are printed though a file holds them
 
 
+@o.takes_guarantee
 def mean(
     data: o.RecordsArgument,
     space: o.SpaceOption,
+    guarantee: o.Promise,
     center: o.CenterOption = None,
     radius: o.RadiusOption = None,
     eigenvalues: o.EigenvaluesOption = None,
@@ -48,11 +61,6 @@ def mean(
     header: o.HeaderOption = None,
     groups: o.GroupsOption = None,
     unit: o.UnitOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
@@ -100,11 +108,10 @@ def mean(
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
 
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header))
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
     outputs.check(data, ledger, anchor, center, footpoint)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
@@ -297,7 +304,19 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         rows["written"] = ", ".join(map(str, outputs.paths))
     if outputs.out is None or release.value.size <= SHOWN:
         rows["value"] = entries(release.value)
-    return [title(f"Private {name} of {counted(release.n, release.unit)}, {release.space!r}"), facts(rows)]
+    heading = title(f"Private {name} of {counted(release.n, release.unit)}, {release.space!r}")
+    return [heading, facts(rows), next_steps(*_next(release, ledger, outputs))]
+
+
+def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str]:
+    """What to look at, and how to keep count."""
+    if outputs.report:
+        steps = [f"Open {outputs.report} in a browser: it explains the promise to whoever reads the result."]
+    else:
+        steps = ["Add --report mean.html the next time: a page that explains the promise to whoever reads the result."]
+    if ledger:
+        return [*steps, f"riemdp ledger show {shlex.quote(str(ledger.path))}  lists what was spent and what is left."]
+    return [*steps, f"Nothing counted this. Another release adds to {short(release.guarantee)}: name a --ledger FILE."]
 
 
 def _state(ledger: Ledger) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.summary import Summary
+from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for
 from riemdp.statistics.moments import Moments
@@ -21,8 +22,8 @@ def private_summary(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
     *,
-    second: str = "auto",
-    mechanism: str = "auto",
+    second: SecondMoments = "auto",
+    mechanism: MechanismName = "auto",
     adapt: bool | Adaptation = False,
     groups: Any = None,
     unit: str | None = None,
@@ -37,7 +38,7 @@ def private_summary(
 
     Parameters
     ----------
-    X : array (n, *point_shape)
+    X : array of shape (n, *point_shape)
         The records, as `private_mean` takes them. Their values never raise.
     ball : Ball or mapping
         A public ball. Records outside are moved onto it; spread is that of the records so moved.
@@ -75,6 +76,11 @@ def private_summary(
     BudgetExceeded
         If the ledger refuses; nothing was spent.
 
+    See Also
+    --------
+    private_mean : The mean alone.
+    Summary : What is released.
+
     Examples
     --------
     >>> import numpy as np, riemdp as rd
@@ -90,6 +96,4 @@ def private_summary(
     asked: dict[str, Any] = {"mechanism": mechanism, "adapt": adapt, "statistic": Moments(second)}
     records, prepared = prepared_for(X, ball, guarantee, groups, unit, **asked)
     warn_of(prepared.doubts)
-    release = prepared.release(records, ledger, note)
-    assert isinstance(release, Summary)
-    return release
+    return as_summary(prepared.release(records, ledger, note))
