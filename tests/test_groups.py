@@ -57,6 +57,11 @@ def values(monkeypatch):
     return seen
 
 
+def means(values):
+    """The means among what releases were given: the first room of those that also tell how full the ball is."""
+    return [value[0] if isinstance(value, tuple) else value for value in values]
+
+
 def persons(X, ids):
     return np.array([X[ids == who].mean(axis=0) for who in dict.fromkeys(ids.tolist())])
 
@@ -69,7 +74,7 @@ def test_the_mean_is_that_of_people(kind, study, values):
     X, _, ids = study
     model = kind(ball=BALL, guarantee="mu=1", unit="patient").fit(X, groups=ids)
     assert (model.release_.n, model.release_.unit) == (30, "patient")
-    np.testing.assert_allclose(values[0], persons(X, ids).mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(means(values)[0], persons(X, ids).mean(axis=0), atol=1e-12)
     with pytest.raises(rd.InputError, match="needs groups"):
         kind(ball=BALL, guarantee="mu=1", unit="patient").fit(X)
 
@@ -113,7 +118,7 @@ def test_people_in_all_classes_share_the_guarantee(study, values):
     assert model.guarantee_ == rd.GDP(1.0)
     # Joint sensitivity 2 sqrt(K) r/n: the same scale as one release of all three means.
     assert model.releases_[0].scale == pytest.approx(2 * math.sqrt(3) / 30)
-    for value in values:
+    for value in means(values):
         np.testing.assert_allclose(value, persons(X, ids).mean(axis=0), atol=1e-12)
     pure = PrivateMDM(ball=BALL, guarantee=rd.PureDP(1.0), membership="all").fit(X, y, groups=ids)
     assert pure.releases_[0].scale == pytest.approx(3 * 2 / 30)
@@ -269,7 +274,7 @@ def test_sites_of_people(study, values, tmp_path):
     assert (made.n, made.unit) == (30, "patient")
     assert "all records of one patient are at one site" in made.guarantee.assumptions
     rd.private_mean(X, BALL, rd.GDP(1.0), groups=ids)
-    assert np.array_equal(values[0], values[1])
+    assert np.array_equal(*means(values))
     with pytest.raises(rd.InputError, match="one patient and one record"):
         private_mean_of_sums([sums[0], site_sum(X, BALL, site="c", study="s")], rd.GDP(1.0))
 
@@ -287,7 +292,7 @@ def test_people_in_the_chunks_of_dask(study, values):
     for groups in (ids, da.from_array(ids, chunks=7), pd.Series(ids).astype("category")):
         rd.private_mean(da.from_array(X, chunks=(11, 2)), BALL, rd.GDP(1.0), groups=groups)
     rd.private_mean(X, BALL, rd.GDP(1.0), groups=ids)
-    assert all(np.array_equal(value, values[-1]) for value in values)
+    assert all(np.array_equal(value, means(values)[-1]) for value in means(values))
 
 
 def test_a_summary_of_people(study, values):
@@ -351,7 +356,7 @@ def test_ids_from_files(source, files, values):
     assert (code, release["n"], release["unit"]) == (0, 49 + 6, "patient")
     groups = [one or None for one in np.load("ids.npy").tolist()]
     rd.private_mean(np.load("X.npy"), BALL, rd.GDP(1.0), groups=groups)
-    assert np.array_equal(*values)
+    assert np.array_equal(*means(values))
 
 
 MISTAKES = {
