@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
-import json
 import math
 import re
 import shlex
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import riemdp
 import riemdp as rd
+from docs_tools import terms
 from riemdp.cli import app
 from riemdp.kernels.spectral import SMALL_WORK, kernels_for
 from riemdp.privacy.bounded import BITS, Bounded
@@ -30,17 +27,6 @@ from riemdp.statistics.query import MOST_RECORDS
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
-
-def tool(name):
-    """A module of docs/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as dataclasses need
-    spec.loader.exec_module(module)
-    return module
-
-
-terms, percent, look = tool("terms"), tool("percent"), tool("look")
 PAGES = sorted(DOCS.rglob("*.md"))
 # A fence within a list or a note is indented; its own indentation is that of its lines.
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -183,40 +169,6 @@ def test_the_picture_of_speeds_is_that_of_the_table():
     assert f"{min(ratios):.0f} to {max(ratios):.0f} times" in text_of("README.md")
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
-def test_words_are_linked_where_they_come_first():
-    html = '<h1>Balls</h1><p>Two <em>balls</em>, <code>GDP(1)</code> and a ball; <pre>mu</pre><a href="x">ledger</a> ledger</p>'
-    linked = terms.linked(html, "g.html")
-    assert "<h1>Balls</h1>" in linked
-    assert '<em><a class="term" href="g.html#ball">balls</a></em>' in linked
-    assert '<code><a class="term" href="g.html#mu">GDP</a>(1)</code> and a ball;' in linked
-    assert '<pre>mu</pre><a href="x">ledger</a> <a class="term" href="g.html#ledger">ledger</a></p>' in linked
-    assert re.sub(r'<a class="term"[^>]*>(.*?)</a>', r"\1", linked) == html
-
-
-@pytest.mark.parametrize("word", ["footballs", "GDPs_", "mu-opioid", "Gdp"])
-def test_other_words_are_not_linked(word):
-    assert terms.linked(f"<p>{word}</p>", "g.html") == f"<p>{word}</p>"
-
-
-def test_every_word_leads_to_its_explanation():
-    known = terms.terms()
-    assert set(known.values()) <= headings(DOCS / "glossary.md")
-    wanted = "ball, footpoint, wrapped, GDP, K-norm gradient, Fréchet mean, tangent mean, ledger, epsilon, delta, mu, rho, sensitivity, adaptation"
-    assert {word.lower() for word in wanted.split(", ")} <= {word.lower() for word in known}
-
-
-def test_the_readme_links_its_words():
-    """By hand, since it is no page of the site: where one comes first, in text, it is a link."""
-    text = re.sub(r"^```.*?^```$|`[^`]*`|^#.*$|!\[[^]]*\]\([^)]*\)", "", text_of("README.md"), flags=re.MULTILINE | re.DOTALL)
-    html = re.sub(r"\[([^]]*)\]\(([^)]*)\)", r'<a href="\2">\1</a>', text)
-    own = set(re.findall(r'href="docs/glossary.md#([\w-]+)"', html))
-    found = set(re.findall(r'href="g#([\w-]+)"', terms.linked(html.split("## Two commands")[0], "g")))
-    assert found - own == set()
-
-
 @pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
 def test_links_of_the_pages_outside_the_site_lead_somewhere(page):
     links = [link.partition("#") for link in LINK.findall((ROOT / page).read_text()) if not link.startswith("https://")]
@@ -266,62 +218,6 @@ def test_nothing_is_loaded_from_elsewhere():
     assert "http" not in re.sub(r"#.*", "", settings)
     outside = [name(page) for page in PAGES if re.search(r"!\[[^]]*\]\(http|<script|<img|<link", page.read_text())]
     assert outside == []
-
-
-# --- the gallery -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("example", percent.examples(), ids=lambda example: example.name)
-def test_notebooks_run(example, monkeypatch):
-    """The code of the notebook, cell by cell, and it ends by showing a figure."""
-    written = (DOCS / "gallery" / f"{example.name}.ipynb").read_text(encoding="utf-8")
-    assert written == example.notebook(), f"stale: run python docs/pictures.py gallery/{example.name}"
-    monkeypatch.setattr("matplotlib.pyplot.subplots", a_figure)  # on no screen, and forgotten afterwards
-    namespace = {"__name__": example.name}
-    cells = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
-    for code in cells:
-        exec(compile(code, example.name, "exec"), namespace)
-    assert cells[-1].splitlines()[-1] == "figure"
-    assert isinstance(namespace["figure"], Figure)
-    assert namespace["figure"].axes
-
-
-def a_figure(*args, figsize, layout):
-    figure = Figure(figsize=figsize, layout=layout)
-    return figure, figure.subplots(*args)
-
-
-def test_the_gallery_shows_every_example():
-    for page in ("gallery/index.md", "index.md"):
-        shown = re.findall(r"assets/gallery/(\w+)\.png\)\]\((?:gallery/)?(\w+)\.md\)", (DOCS / page).read_text())
-        assert sorted(shown) == [(example.name, example.name) for example in percent.examples()]
-
-
-def test_a_script_becomes_a_page(tmp_path):
-    (tmp_path / "one.py").write_text("# %% [markdown]\n# # One\n#\n# Text.\n\n# %%\nx = 1  # %% not a cell\nx\n")
-    example = percent.Example.read(tmp_path / "one.py")
-    assert example.title == "One"
-    assert example.page().startswith("# One\n\nText.\n\n![One](../assets/gallery/one.png)\n")
-    assert example.page().endswith("```python\nx = 1  # %% not a cell\nx\n```\n")
-
-
-# --- in a browser ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(look.browser() is None, reason="no Chromium")
-def test_the_look_at_the_site_would_notice(tmp_path):
-    """`make docs` looks at the built pages so; here at one that is good and one that has every fault."""
-    faults = '<div style="width: 2000px">x</div><img src="none.png"><pre style="overflow: auto">%s</pre><script>throw 1</script>'
-    (tmp_path / "good.html").write_text("<p>good</p><pre>short</pre>")
-    (tmp_path / "bad.html").write_text(faults % ("x" * 500))
-    assert look.faults(look.browser(), [tmp_path / "good.html"]) == []
-    found = "\n".join(look.faults(look.browser(), [tmp_path / "good.html", tmp_path / "bad.html"]))
-    assert "good.html" not in found.replace("console", "")
-    for width in look.WIDTHS:
-        assert f"at {width} px scrolls sideways" in found
-        assert f"at {width} px: code scrolls sideways" in found
-        assert f"at {width} px: the picture none.png is missing" in found
-    assert "console:" in found
 
 
 # --- what is said is so --------------------------------------------------------------------------------------------
