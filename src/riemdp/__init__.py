@@ -27,11 +27,13 @@ from riemdp.manifolds import (
     LogGaussian,
     Product,
     Rotations,
+    Simplex,
     Space,
     SPDAffine,
     SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
+    Torus,
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
@@ -87,10 +89,12 @@ __all__ = [
     "SPDAffine",
     "SPDLogCholesky",
     "SPDLogEuclidean",
+    "Simplex",
     "SiteSum",
     "Space",
     "Sphere",
     "Summary",
+    "Torus",
     "UselessRelease",
     "__version__",
     "audit",

@@ -28,6 +28,7 @@ from riemdp.manifolds import (
     SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
+    Torus,
     package_spaces,
 )
 from riemdp.statistics.frechet import frechet_mean
@@ -182,6 +183,12 @@ def _hpd_log_euclidean(space: HPDLogEuclidean, rng: np.random.Generator) -> Isom
     return lambda x: space.project(scale * turn @ change(x) @ turn.conj().T)
 
 
+def _torus(space: Torus, rng: np.random.Generator) -> Isometry:
+    """Other zeros, other directions, another order."""
+    order, signs, shift = rng.permutation(space.d), rng.choice([-1.0, 1.0], space.d), rng.uniform(-9, 9, space.d)
+    return lambda x: (signs * x + shift)[..., order]
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -209,6 +216,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     SPDLogEuclidean: _spd_log_euclidean,
     SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    Torus: _torus,
     HPDAffine: _hpd_affine,
     HPDLogEuclidean: _hpd_log_euclidean,
     Correlations: _correlations,
@@ -263,6 +271,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     SPDLogEuclidean: _first_two,
     SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    Torus: _first_two,
     HPDAffine: _commuting_or_not,
     HPDLogEuclidean: _first_two,
     Correlations: _first_two,

@@ -309,7 +309,7 @@ def test_uniqueness_radius_follows_from_the_facts(space):
     k_max = space.curvature_bounds[1]
     turn = np.pi / np.sqrt(k_max) if k_max > 0 else np.inf
     assert space.uniqueness_radius == min(space.injectivity_radius, turn) / 2
-    assert space.is_flat == (space.curvature_bounds == (0, 0))
+    assert space.is_flat == (space.curvature_bounds == (0, 0) and np.isinf(space.injectivity_radius))
 
 
 @every_space

@@ -27,6 +27,7 @@ EXACT = [
     rd.Correlations(4),
     rd.HPDAffine(2),
     rd.HPDLogEuclidean(2),
+    rd.Torus(3),
 ]
 N = 6
 

@@ -35,6 +35,7 @@ SPACES = [
     rd.SPDAffine(3),
     rd.Rotations(),
     rd.HPDAffine(2),
+    rd.Torus(3),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 
