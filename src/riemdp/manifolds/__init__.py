@@ -9,6 +9,7 @@ from riemdp.manifolds.hpd_log_euclidean import HPDLogEuclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.product import Product
+from riemdp.manifolds.rigid_motions import RigidMotions
 from riemdp.manifolds.rotations import Rotations
 from riemdp.manifolds.simplex import Simplex
 from riemdp.manifolds.spd_affine import SPDAffine
@@ -26,6 +27,7 @@ __all__ = [
     "KendallShapes",
     "LogGaussian",
     "Product",
+    "RigidMotions",
     "Rotations",
     "SPDAffine",
     "SPDLogCholesky",

@@ -99,6 +99,11 @@ class Space(ABC):
         return 0.5 * min(self.injectivity_radius, np.pi / np.sqrt(k_max) if k_max > 0 else np.inf)
 
     @property
+    def extent(self) -> float:
+        """Radius of a ball around the origin that holds the whole space, if there is one below the largest."""
+        return math.inf
+
+    @property
     def radian(self) -> float | None:
         """Length of an arc of one radian, where lengths are those of arcs and might be taken for degrees."""
         return None

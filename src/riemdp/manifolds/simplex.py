@@ -68,8 +68,8 @@ class Simplex(Remodelled, Space, FrechetModel, Curvature, VolumeDensity, ExactPo
         return np.full(self.k, 1 / self.k)
 
     @property
-    def whole(self) -> float:
-        """The radius of the ball around the origin that holds all of the simplex: 2 arccos(1/sqrt k), not less."""
+    def extent(self) -> float:
+        """The corners are 2 arccos(1/sqrt k) from the origin; not rounded down."""
         return 2 * math.acos(1 / math.sqrt(self.k)) * (1 + 2.0**-45)
 
     # --- shares and points of the sphere --------------------------------------------------------------------
