@@ -37,13 +37,13 @@ from riemdp.manifolds import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.privacy.summary import Modes, Summary
 from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__

@@ -37,11 +37,11 @@ from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
-from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping, as_ball
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."

@@ -16,8 +16,8 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.transport import transport
 from riemdp.population import SUMMARY_REGIONS
 from riemdp.privacy.release import Release
-from riemdp.privacy.spread import NoisyMoments, Spread
 from riemdp.regions import Region
+from riemdp.summaries.spread import NoisyMoments, Spread
 
 Array = NDArray[Any]
 
