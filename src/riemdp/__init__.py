@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws

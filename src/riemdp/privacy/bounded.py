@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
@@ -36,7 +37,8 @@ BITS = 48
 SAMPLE = 2**12
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Ball:
     """A closed geodesic ball with a *public* centre and radius: chosen without looking at the data.
 

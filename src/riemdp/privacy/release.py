@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.io.values import (
@@ -130,7 +131,8 @@ class Stage:
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private.
 
@@ -199,11 +201,11 @@ class Release:
     center: Array
     radius: float
     n: int
-    version: str = field(repr=False)
-    stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
-    kind: Kind = field(default="point", repr=False)
-    noisy: Noisy | None = field(default=None, repr=False)  # what the value was made of, for its region
-    fill: float | None = field(default=None, repr=False)
+    version: str
+    stages: tuple[Stage, ...] = ()  # of an adaptive release, the last one included
+    kind: Kind = "point"
+    noisy: Noisy | None = None  # what the value was made of, for its region
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))

@@ -63,7 +63,7 @@ class Modes:
         return len(self.variances)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Release):
     """Mean, spread and modes of the records in one release; see `private_summary`, which makes it.
 
@@ -125,7 +125,7 @@ class Summary(Release):
     ((2,), (2, 2))
     """
 
-    moments: NoisyMoments = field(kw_only=True, repr=False)
+    moments: NoisyMoments = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
