@@ -43,6 +43,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 _CLASSES: dict[str, type[Release]] = {}  # of releases, by name
 PUBLIC = "the number of records, the ball and the footpoint are public"
+FULL = 0.98  # of the radius: a root mean square distance that hardly any records in the ball have
+ON_THE_RIM = "nearly all records lie on the rim of the ball, or were moved there: look at unit, template and radius"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -218,6 +220,11 @@ class Release:
         """
         place = self.stages[-1] if self.stages else self
         return Ball(self.space, place.center, place.radius)
+
+    @property
+    def remark(self) -> str:
+        """What there is to say about the ball, from the release alone; empty if nothing is strange."""
+        return ON_THE_RIM if self.fill is not None and self.fill > FULL else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release.

@@ -67,8 +67,11 @@ class WithFill(Statistic):
 
     def value(self, records: Bounded, footpoint: Array) -> Array | tuple[Array, Array]:
         """The mean, and the mean square of the very same coordinates, rounded once."""
-        mean, weight = self.mean.value(records, footpoint), self._weight(records.ball)
-        return mean if weight is None else (mean, records.moment_sums("trace").means([weight])[1])
+        weight = self._weight(records.ball)
+        if weight is None:
+            return np.asarray(self.mean.value(records, footpoint))
+        mean, square = records.moment_sums("trace").means([weight])  # in one pass, and the mean itself if it is linear
+        return (self.mean.value(records, footpoint) if self.mean.supposes(records.space) else mean), square
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
         """Of the mean."""
