@@ -37,7 +37,7 @@ from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
-from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
+from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
 from riemdp.version import __version__
 
@@ -99,6 +99,7 @@ __all__ = [
     "private_mean",
     "private_mean_of_sums",
     "private_summary",
+    "private_summary_of_sums",
     "simulate",
     "site_sum",
 ]

@@ -329,7 +329,8 @@ def _accuracy(release: Release) -> str:
         f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
     poor = _p("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    parts = [_p(text), _p(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
+    full = _p(f"Of the release itself: {release.remark}.", "warning") if release.remark else ""
+    parts = [_p(text), _p(NOISE_ONLY), poor if share >= 1 else "", full, _alternatives(release)]
     return _section("How accurate it is", *parts) + _stages(release)
 
 

@@ -281,6 +281,8 @@ def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: b
         "expected error": f"{error} ({MEANING})",
         "assuming": "; ".join(release.guarantee.assumptions),
     }
+    if release.remark:
+        rows["note"] = release.remark
     if outputs.about_records:
         rows["records"] = outputs.about_records
     if ledger is not None:

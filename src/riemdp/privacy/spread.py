@@ -87,7 +87,7 @@ class NoisyMoments:
 
     def fill(self, radius: float) -> float:
         """Root mean square distance of the records to the centre, in radii."""
-        return math.sqrt(min(max(self.trace / radius**2, 0.0), 1.0))
+        return share_of_radius(self.trace, radius)
 
     def mean_coordinates(self, space: Space, radius: float) -> Array:
         """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
@@ -119,10 +119,15 @@ class NoisyMoments:
         return cls(data["kind"], first, second, **noise)
 
 
+def share_of_radius(mean_square: float, radius: float) -> float:
+    """The root of a mean square distance, with noise, in radii: from 0 to 1."""
+    return math.sqrt(min(max(mean_square / radius**2, 0.0), 1.0))
+
+
 def _positive(number: Any) -> float:
     if not isinstance(number, float) or not 0 < number < math.inf:
         raise ValueError(number)
-    return number
+    return float(number)
 
 
 # --- curvature -------------------------------------------------------------------------------------------------

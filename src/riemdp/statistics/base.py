@@ -68,6 +68,10 @@ class Statistic(ABC):
         """The statistic as this mechanism takes it: public weights may depend on the noise."""
         return self
 
+    def without_fill(self) -> Statistic:
+        """The same without the number that tells how full the ball is."""
+        return self
+
     def with_scale(self, scale: float) -> Statistic:  # noqa: ARG002
         """The statistic that knows how much noise there will be: what `finish` makes may depend on it."""
         return self

@@ -17,8 +17,10 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.capabilities import ClosedFormMean, FrechetModel
 from riemdp.manifolds.scalars import t_cot, t_coth
+from riemdp.mechanisms import Mechanism
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
+from riemdp.statistics.fill import WithFill
 from riemdp.statistics.frechet import Records, error_bound, solve
 from riemdp.statistics.refusals import too_coarse
 from riemdp.statistics.sensitivity import (
@@ -49,6 +51,10 @@ class TangentMean(Statistic):
 
     name: ClassVar[str] = "tangent-mean"
 
+    def with_noise(self, mechanism: Mechanism) -> Statistic:
+        """Beside it, how full the ball is."""
+        return WithFill(self, mechanism)
+
     def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
         """Nothing: it is linear."""
         return ()
@@ -71,6 +77,10 @@ class IntrinsicMean(Statistic):
     """
 
     name: ClassVar[str] = "frechet-mean"
+
+    def with_noise(self, mechanism: Mechanism) -> Statistic:
+        """Beside it, how full the ball is."""
+        return WithFill(self, mechanism)
 
     def supposes(self, space: Space) -> tuple[str, ...]:
         """Nothing where it is the tangent mean."""

@@ -58,7 +58,8 @@ def plan(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
@@ -168,7 +169,8 @@ def private_mean(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
@@ -275,7 +277,8 @@ def simulate(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.

@@ -2,7 +2,8 @@
 
 M1 = (1/n) sum v_i and M2 = (1/n) sum v_i v_iᵀ, or its diagonal or trace, of the very same v_i, |v_i| <= r exactly. With
 Gaussian noise the second costs nothing: with the weights below, (M1, M2/c, tr M2/b) has the sensitivity 2r/n of M1
-alone. With Laplace noise the trace costs nothing either, and everything else a stated share. Proofs: docs/proofs/moments.md.
+alone. With Laplace noise the trace costs nothing either, and everything else a stated share.
+Proofs: docs/proofs/moments.md.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Moments(Statistic):
         alone = self.which(ball.space.dim) == "trace"
         if not self.is_gaussian:
             return 2 * ball.radius if alone else ball.radius
-        return round_up(_free_for_trace if alone else _free_beside_matrix, ball.radius)
+        return round_up(free_for_trace if alone else _free_beside_matrix, ball.radius)
 
     def weights(self, ball: Ball) -> Array:
         """Of each of the numbers: an entry beside the diagonal stands for two, and counts sqrt2; the trace is last."""
@@ -164,7 +165,7 @@ def _free_for_matrix(radius: arb) -> arb:
     return radius * _root(2)
 
 
-def _free_for_trace(radius: arb) -> arb:
+def free_for_trace(radius: arb) -> arb:
     """sqrt(10 sqrt5 - 22) r, about 0.6006 r: the same for the trace alone."""
     return radius * (10 * _root(5) - 22).sqrt()
 

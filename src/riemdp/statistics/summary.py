@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.summary import Summary
+from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for
 from riemdp.statistics.moments import Moments
@@ -21,8 +22,8 @@ def private_summary(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
     *,
-    second: str = "auto",
-    mechanism: str = "auto",
+    second: SecondMoments = "auto",
+    mechanism: MechanismName = "auto",
     adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
     note: str = "",
@@ -82,6 +83,4 @@ def private_summary(
     require_ledger(ledger)
     records, prepared = prepared_for(X, ball, guarantee, mechanism=mechanism, adapt=adapt, statistic=Moments(second))
     warn_of(prepared.doubts)
-    release = prepared.release(records, ledger, note)
-    assert isinstance(release, Summary)
-    return release
+    return as_summary(prepared.release(records, ledger, note))
