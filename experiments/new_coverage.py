@@ -79,8 +79,9 @@ def holds(template: Any, point: Array, vector: Array | None, mean: Array) -> boo
     return bool(drawn.region(LEVEL).contains(mean))
 
 
-def simulated(law: Any, value: Array, rng: np.random.Generator, size: int) -> tuple[Array, list[Any]]:
-    """Points, and the noisy vectors that they were made of, if they were."""
+def simulated(law: Any, value: Any, rng: np.random.Generator, size: int) -> tuple[Array, list[Any]]:
+    """Points, and the noisy vectors that they were made of, if they were; beside the mean may be the ball's fill."""
+    value = value[0] if isinstance(value, tuple) else value
     mechanism, ball, scale = law.mechanism, law.ball, law.scale
     if mechanism.name == "riemannian-laplace" and not ball.space.is_flat:
         return mechanism.simulate(value, scale, ball, law.footpoint, rng, size), [None] * size

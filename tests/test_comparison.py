@@ -72,7 +72,7 @@ def test_different_spaces_are_refused():
 
 def test_a_mean_alone_is_refused():
     mean = rd.private_mean(np.zeros((100, 2)), rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.GDP(1.0))
-    with pytest.raises(rd.InputError, match="b is a Release, .* private_summary"):
+    with pytest.raises(rd.InputError, match=r"b is a Release, .* private_summary"):
         rd.compare(summary(), mean)
     with pytest.raises(rd.InputError, match="a is a ndarray"):
         rd.compare(np.zeros(2), summary())

@@ -109,12 +109,12 @@ def compare(a: Summary, b: Summary) -> Comparison:
     space = _common_space(a, b)
     middle = _between(space, a, b)
     parts = [_at(middle, mean_error(one), space) for one in (a, b)]
-    delta, covariance = parts[1].coords - parts[0].coords, sum(part.covariance for part in parts)
+    delta, covariance = parts[1].coords - parts[0].coords, parts[0].covariance + parts[1].covariance
     statistic = float(delta @ np.linalg.solve(covariance, delta))
     return Comparison(float(space.dist(a.value, b.value)), statistic, _p_value(statistic, parts, covariance), space.dim)
 
 
-def _common_space(a: Any, b: Any) -> Space:
+def _common_space(a: Summary, b: Summary) -> Space:
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(
