@@ -23,16 +23,29 @@ Array = NDArray[Any]
 class Modes:
     """Principal geodesics of the records: exp_mean(a directions[i]) varies as the records do, most of all for i = 0.
 
-    Attributes
+    Parameters
     ----------
-    variances : array (k,)
+    variances : array of shape (k,)
         Of the records along each, the largest first, cleared of the noise that was added.
-    ratios : array (k,)
+    ratios : array of shape (k,)
         The same as shares of the whole variance.
-    directions : array (k, *point_shape)
+    directions : array of shape (k, *point_shape)
         Orthonormal tangent vectors at the mean.
-    significant : array (k,) of bool
+    significant : array of shape (k,)
         Which variances are larger than what noise alone makes; the directions of the others are noise.
+
+    See Also
+    --------
+    Summary : Whose `modes()` makes them.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0), rd.GDP(1.0))
+    >>> modes = summary.modes(1)
+    >>> bool(modes.ratios[0] > 0.9), modes.significant.tolist()
+    (True, [True])
     """
 
     variances: Array
@@ -47,11 +60,34 @@ class Modes:
 
 @dataclass(frozen=True, eq=False)
 class Summary(Release):
-    """Mean, spread and modes of the records in one release; see `private_summary`, which makes it.
+    """Mean, spread and modes of the records in one release; `private_summary` makes it.
 
     `value` is the mean, a point. Everything else is computed from the released `moments` of the records' coordinates
-    at the centre of `ball`: post-processing, to which no guarantee is lost. Coordinates at the centre and at the mean
+    at the centre of `ball`: post-processing, by which no guarantee is lost. Coordinates at the centre and at the mean
     are related by parallel transport along the geodesic between them.
+
+    Parameters
+    ----------
+    value, statistic, guarantee, mechanism, scale, sensitivity, expected_error : various
+        As of every `Release`.
+    grid, space, center, radius, n, version, stages, kind, fill : various
+        As of every `Release`.
+    moments : NoisyMoments
+        First and second moments of the records' coordinates at the centre of `ball`, with noise: `first` of shape
+        (d,), `second` of shape (d, d), (d,) or (), of which `kind` tells, and the noise of each of their numbers.
+
+    See Also
+    --------
+    private_summary : Makes one.
+    Release : What it has besides.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0), rd.GDP(1.0))
+    >>> summary.covariance.shape, bool(0.9 < summary.dispersion < 1.1)
+    ((2, 2), True)
     """
 
     moments: NoisyMoments = field(kw_only=True, repr=False)
@@ -84,7 +120,7 @@ class Summary(Release):
         Parameters
         ----------
         n : int, optional
-            How many; without it, those that are larger than what noise alone makes, which may be none.
+            How many, at most the dimension; without it, those that are larger than what noise alone makes.
 
         Returns
         -------
@@ -94,7 +130,15 @@ class Summary(Release):
         Raises
         ------
         InputError
-            If n is not a number from 1 to the dimension of the space.
+            If n is not a whole number of at least 1.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X = np.random.default_rng(0).normal(size=(5000, 3)) * [1.0, 0.3, 0.1]
+        >>> summary = rd.private_summary(X, rd.Ball(rd.Euclidean(3), [0.0, 0.0, 0.0], 3.0), rd.GDP(1.0))
+        >>> summary.modes(2).directions.shape
+        (2, 3)
         """
         spread, dim = self.spread, self.space.dim
         count = int(spread.significant.sum()) if n is None else min(whole_number(n, "n", 1), dim)
@@ -114,7 +158,20 @@ class Summary(Release):
     # --- files -----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, from which `from_dict` makes the same summary."""
+        """Plain JSON data, from which `from_dict` makes the same summary.
+
+        Returns
+        -------
+        dict
+            That of every release, and the moments.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> made = rd.private_summary(np.zeros((500, 1)), rd.Ball(rd.Euclidean(1), [0.0], 1.0), rd.GDP(1.0))
+        >>> sorted(made.to_dict()["moments"])
+        ['first', 'first_noise', 'kind', 'second', 'second_noise']
+        """
         return super().to_dict() | {"moments": self.moments.to_dict()}
 
     @classmethod

@@ -36,7 +36,7 @@ def private_summary(
 
     Parameters
     ----------
-    X : array (n, *point_shape)
+    X : array of shape (n, *point_shape)
         The records, as `private_mean` takes them. Their values never raise.
     ball : Ball or mapping
         A public ball. Records outside are moved onto it; spread is that of the records so moved.
@@ -68,6 +68,12 @@ def private_summary(
         If the mechanism cannot give the guarantee, or the dimension is too large for full second moments.
     BudgetExceeded
         If the ledger refuses; nothing was spent.
+
+    See Also
+    --------
+    private_mean : The mean alone; in curved spaces by a solver, which supposes more.
+    private_summary_of_sums : The same of records at several sites.
+    plan : What it would do, with `statistic="summary"`.
 
     Examples
     --------
