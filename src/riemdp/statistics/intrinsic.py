@@ -92,6 +92,14 @@ class IntrinsicMean(Statistic):
             return TangentMean().sensitivity(ball, n, footpoint)
         return _sensitivity_and_error(ball, n, footpoint)[0]
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """Half of what it adds to the sensitivity of exact coordinates."""
+        space, distance = ball.space, float(np.linalg.norm(footpoint))
+        if space.is_flat:
+            return 0.0
+        exact = coordinates_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius, distance)
+        return (self.sensitivity(ball, n, footpoint) - exact) / 2
+
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The coordinates, within the tolerance that the sensitivity counts on."""
         if records.space.is_flat:
@@ -117,6 +125,10 @@ class MeanPoint(Statistic):
         if ball.space.is_flat:
             return TangentMean().sensitivity(ball, n, footpoint)
         return _point_sensitivity_and_error(ball, n)[0]
+
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """That of the solver."""
+        return 0.0 if ball.space.is_flat else _point_sensitivity_and_error(ball, n)[1]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""

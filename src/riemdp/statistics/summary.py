@@ -8,12 +8,12 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping
 
 
@@ -73,7 +73,7 @@ def private_summary(
     --------
     private_mean : The mean alone; in curved spaces by a solver, which supposes more.
     private_summary_of_sums : The same of records at several sites.
-    plan : What it would do, with `statistic="summary"`.
+    Summary : What is released.
 
     Examples
     --------

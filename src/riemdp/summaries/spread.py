@@ -91,10 +91,14 @@ class NoisyMoments:
 
     def mean_coordinates(self, space: Space, radius: float) -> Array:
         """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
+        return np.asarray(self.inverse_hessian(space, radius) @ self.first)
+
+    def inverse_hessian(self, space: Space, radius: float) -> Array:
+        """H⁻¹ (d, d): how errors of the first moment become those of the mean."""
         if space.is_flat:
-            return self.first
+            return np.eye(self.dim)
         curvatures, axes = np.linalg.eigh(mean_curvature(space, self.about_centre(radius).matrix))
-        return np.asarray(axes @ ((self.first @ axes) / _hessian(curvatures)))
+        return np.asarray((axes / _hessian(curvatures)) @ axes.T)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
