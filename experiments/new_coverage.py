@@ -94,7 +94,7 @@ def simulated(law: Any, value: Array, rng: np.random.Generator, size: int) -> tu
 
 # --- regions of the population's mean, and comparisons -------------------------------------------------------------
 
-Law = Callable[[np.random.Generator, int, int], Array]  # (rng, n, dim) -> coordinates of records at the population's mean
+Law = Callable[[np.random.Generator, int, int], Array]  # (rng, n, dim) -> coordinates at the population's mean
 
 
 def normal(spread: float) -> Law:
@@ -175,8 +175,8 @@ def moments_of(points: Array, ball: rd.Ball, statistic: Any) -> tuple[Array, Arr
     coords = ball.space.log_coords(points, ball.inner_center)
     coords = coords * np.minimum(1.0, ball.radius / np.linalg.norm(coords, axis=1, keepdims=True))
     second, which = coords.T @ coords / len(coords), statistic.which(ball.space.dim)
-    shaped = {"full": upper_triangle, "diagonal": np.diagonal, "trace": lambda m: np.array([np.trace(m)])}[which](second)
-    return coords.mean(axis=0), shaped / statistic.weights(ball)
+    numbers = {"full": upper_triangle, "diagonal": np.diagonal, "trace": lambda _: np.zeros(0)}[which](second)
+    return coords.mean(axis=0), np.append(numbers, np.trace(second)) / statistic.weights(ball)
 
 
 def of_population(study: Study, size: int) -> float:
