@@ -176,8 +176,8 @@ def moments_of(points: Array, ball: rd.Ball, statistic: Any) -> tuple[Array, Arr
     coords = ball.space.log_coords(points, ball.inner_center)
     coords = coords * np.minimum(1.0, ball.radius / np.linalg.norm(coords, axis=1, keepdims=True))
     second, which = coords.T @ coords / len(coords), statistic.which(ball.space.dim)
-    shaped = {"full": upper_triangle, "diagonal": np.diagonal, "trace": lambda _: np.zeros(0)}[which](second)
-    return coords.mean(axis=0), np.append(shaped, np.trace(second)) / statistic.weights(ball)
+    numbers = {"full": upper_triangle, "diagonal": np.diagonal, "trace": lambda _: np.zeros(0)}[which](second)
+    return coords.mean(axis=0), np.append(numbers, np.trace(second)) / statistic.weights(ball)
 
 
 def of_population(study: Study, size: int) -> float:

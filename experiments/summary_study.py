@@ -100,17 +100,18 @@ PLACES: list[tuple[rd.Space, float, float, float]] = [  # space, radius of the b
 
 
 def adaptive_means(runs: int, n: int = 2000) -> None:
-    """The median error of the mean in an adaptive summary beside that of an adaptive Fréchet mean, at mu = 1."""
+    """The median error of the mean in an adaptive summary beside that of an adaptive Fréchet mean, at mu = 1.
+
+    Seeded draws: of 300 the median is known to 2 %.
+    """
     print("\n| space | radius | spread | off | private_mean | private_summary | ratio |\n|" + "---|" * 7)
     for space, radius, spread, off in PLACES:
         X, ball = cloud(space, n, spread, off, 0), rd.Ball(space, space.origin, radius)
         exact = rd.frechet_mean(X, space).point
 
-        made = [
-            np.stack([release(X, ball, PROMISE, adapt=True).value for _ in range(runs)])
-            for release in (rd.private_mean, rd.private_summary)
-        ]
-        old, new = (float(np.median(space.dist(values, exact))) for values in made)
+        asked: dict[str, Any] = {"adapt": True, "size": runs, "seed": 1}
+        made = [rd.simulate(X, ball, PROMISE, statistic=name, **asked) for name in ("frechet-mean", "summary")]
+        old, new = (float(np.median(space.dist(np.asarray(values), exact))) for values in made)
         print(f"| {space!r} | {radius} | {spread} | {off} | {old:.5f} | {new:.5f} | {new / old:.2f} |", flush=True)
 
 
@@ -122,7 +123,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rd.UselessRelease)
         real_data(runs)
-        adaptive_means(runs)
+        adaptive_means(6 * runs)
 
 
 if __name__ == "__main__":

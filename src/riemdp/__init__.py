@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
@@ -19,26 +20,31 @@ from riemdp.errors import (
     UselessRelease,
 )
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     LogGaussian,
     Product,
+    Rotations,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.privacy.summary import Modes, Summary
 from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
@@ -56,10 +62,13 @@ __all__ = [
     "Check",
     "Comparison",
     "ConvergenceError",
+    "Correlations",
     "Entry",
     "Euclidean",
     "FrechetMean",
     "Guarantee",
+    "HPDAffine",
+    "HPDLogEuclidean",
     "Hyperbolic",
     "InputError",
     "KendallShapes",
@@ -79,7 +88,9 @@ __all__ = [
     "RiemannianGaussian",
     "RiemannianLaplace",
     "RiemdpError",
+    "Rotations",
     "SPDAffine",
+    "SPDLogCholesky",
     "SPDLogEuclidean",
     "SiteSum",
     "Space",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from riemdp.errors import InputError
 from riemdp.manifolds import Space
 from riemdp.population import MeanError, hotelling, mean_error
-from riemdp.privacy.summary import Summary
+from riemdp.summaries.summary import Summary
 
 Array = NDArray[Any]
 STEP = 1e-4  # of a difference quotient, in standard errors

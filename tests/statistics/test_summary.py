@@ -13,12 +13,12 @@ from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds.capabilities import Curvature
 from riemdp.manifolds.transport import transport
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.spread import NoisyMoments, mean_curvature, noise_edge
 from riemdp.statistics.fill import WithFill
 from riemdp.statistics.query import Query
+from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge
 
 CURVED = [rd.Sphere(2), rd.Sphere(3, 9.0), rd.Hyperbolic(3), rd.SPDAffine(3), rd.KendallShapes(3), rd.KendallShapes(6)]
-NO_NOISE, MU_ONE = 1e-9, rd.GDP(1.0)
+NO_NOISE = 1e-9
 
 
 def point(space, coords):
@@ -41,7 +41,7 @@ def without_noise(X, ball):
     return NoisyMoments("full", v.mean(axis=0), v.T @ v / len(v), NO_NOISE, NO_NOISE)
 
 
-def summary(X, ball, guarantee=MU_ONE, **asked):
+def summary(X, ball, guarantee="mu=1", **asked):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rd.UselessRelease)
         return rd.private_summary(X, ball, guarantee, **asked)

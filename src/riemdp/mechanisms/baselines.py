@@ -35,7 +35,7 @@ def nearest_points(noisy: Visible, ball: Ball) -> Array:
 
 def _or_center(points: Array, ball: Ball) -> Array:
     """The points; the ball's centre where float64 could not hold one."""
-    lost = ~ball.space.contains(points)
+    lost = ~ball.space.holds(points)
     points[lost] = ball.inner_center
     return points
 

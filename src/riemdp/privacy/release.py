@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.io.values import (
@@ -24,6 +25,7 @@ from riemdp.io.values import (
     check_fields,
     frozen,
     plain,
+    plain_array,
     read_kind,
     read_point,
     read_share,
@@ -119,7 +121,7 @@ class Stage:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
+        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center)}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Stage:
@@ -131,7 +133,8 @@ class Stage:
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private.
 
@@ -202,11 +205,11 @@ class Release:
     center: Array
     radius: float
     n: int
-    version: str = field(repr=False)
-    stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
-    kind: Kind = field(default="point", repr=False)
-    noisy: Noisy | None = field(default=None, repr=False)  # what the value was made of, for its region
-    fill: float | None = field(default=None, repr=False)
+    version: str
+    stages: tuple[Stage, ...] = ()  # of an adaptive release, the last one included
+    kind: Kind = "point"
+    noisy: Noisy | None = None  # what the value was made of, for its region
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -248,7 +251,7 @@ class Release:
         """
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
+        arrays = {"value": plain(self.value, self.kind), "center": plain_array(self.center), "kind": kind}
         return FORMAT.stamp({"class": type(self).__name__} | facts | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),

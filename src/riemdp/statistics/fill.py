@@ -20,10 +20,10 @@ from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
-from riemdp.privacy.spread import share_of_radius
 from riemdp.statistics.base import Statistic, vectors_up_to
 from riemdp.statistics.moments import free_for_trace
 from riemdp.statistics.sensitivity import with_solver_error
+from riemdp.summaries.spread import share_of_radius
 
 BESIDE_FRECHET = 5.05  # in radii, the weight of E|v|² that costs no more than sqrt(1 + 1/10.1²), 0.49 %
 

@@ -24,10 +24,10 @@ from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
 from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums
 from riemdp.privacy.release import Release
-from riemdp.privacy.spread import NoisyMoments
-from riemdp.privacy.summary import Summary
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error
+from riemdp.summaries.spread import NoisyMoments
+from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
     from flint import arb

@@ -28,6 +28,7 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
+from riemdp.io.values import plain_array
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
@@ -36,11 +37,11 @@ from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
-from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping, as_ball
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
@@ -78,6 +79,10 @@ class SiteSum:
         What all sites call this collection of sums.
     id : str
         Random, of this very sum.
+    second : str or None
+        Which second moments it has, if any: "full", "diagonal" or "trace".
+    second_total : tuple of int
+        Those, in steps of the square of the grid. Private.
 
     Raises
     ------
@@ -154,7 +159,7 @@ class SiteSum:
         """
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
-        place = {"space": space, "center": ball.center.tolist(), "radius": ball.radius, "grid": ball.grid}
+        place = {"space": space, "center": plain_array(ball.center), "radius": ball.radius, "grid": ball.grid}
         content = {"n": self.n, "total": list(map(str, self.total))}
         content |= {"second": self.second, "second_total": list(map(str, self.second_total))}
         data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **place, **content}

@@ -8,12 +8,12 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.summary import Summary, as_summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping
 
 
@@ -36,7 +36,7 @@ def private_summary(
 
     Parameters
     ----------
-    X : array (n, *point_shape)
+    X : array of shape (n, *point_shape)
         The records, as `private_mean` takes them. Their values never raise.
     ball : Ball or mapping
         A public ball. Records outside are moved onto it; spread is that of the records so moved.
@@ -68,6 +68,12 @@ def private_summary(
         If the mechanism cannot give the guarantee, or the dimension is too large for full second moments.
     BudgetExceeded
         If the ledger refuses; nothing was spent.
+
+    See Also
+    --------
+    private_mean : The mean alone; in curved spaces by a solver, which supposes more.
+    private_summary_of_sums : The same of records at several sites.
+    Summary : What is released.
 
     Examples
     --------
