@@ -17,7 +17,21 @@ import numpy as np
 
 import riemdp as rd
 import riemdp.randomness
-from product import CONFIDENCE, Array, Budget, Case, Points, Row, drawn, examine, released, show, summary, two_sites
+from product import (
+    CONFIDENCE,
+    Array,
+    Budget,
+    Case,
+    Points,
+    Row,
+    drawn,
+    examine,
+    records_of,
+    released,
+    show,
+    summary,
+    two_sites,
+)
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.noise import grid_step
@@ -84,6 +98,17 @@ def too_little_weight(case: Case) -> Points:
     return points
 
 
+def records_for_people(case: Case) -> Points:
+    """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
+
+    def points(X: Array, size: int) -> Array:
+        records, _ = records_of(X, case.people)
+        query = replace(case.query, n=len(records))
+        return drawn(query, query.plan(), case.ball)(records, size)
+
+    return points
+
+
 def unclipped_moments(case: Case) -> Points:
     """The first moment of the records as moved into the ball, the second ones of the records as they are."""
     query, wide = case.query, rd.Ball(case.ball.space, case.ball.center, 4 * case.ball.radius)
@@ -96,6 +121,15 @@ def unclipped_moments(case: Case) -> Points:
         return first, Bounded(X, wide).moment_sums(case.second).means(weights)[1]
 
     return drawn(query, query.plan(), case.ball, value)
+
+
+def one_record_per_class(case: Case) -> Points:
+    """The recipe of an old guide: one record per person *and class*, class means in parallel, each with all of it.
+
+    Everybody is in two classes, at the same place. What an attacker makes of the two class means is their mean.
+    """
+    class_mean = drawn(case.query, case.query.plan(), case.ball)
+    return lambda X, size: (class_mean(X, size) + class_mean(X, size)) / 2
 
 
 PERIOD = 64
@@ -154,6 +188,12 @@ BUGS: dict[str, Bug] = {
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
     "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
     "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
+    "records for people": Bug(
+        Case("line", "wrapped-laplace", rd.PureDP(1.0), people=True), records_for_people, "release"
+    ),
+    "a record per class": Bug(
+        Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True), one_record_per_class, "release", 8000
+    ),
     "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
 }
 

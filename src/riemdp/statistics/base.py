@@ -147,7 +147,7 @@ class ReleaseLaw:
 
     def _told(self, drawn: Drawn) -> Noisy | None:
         """What regions are made of, if the value lives among the records and not in rooms of its own."""
-        if self.statistic.rooms(self.ball) != (self.ball,):
+        if self.statistic.rooms(self.ball)[0] is not self.ball:
             return None
         vector = None if drawn.noisy is None else drawn.noisy[0]
         return Noisy(vector, self.footpoint, self.statistic.tolerance(self.ball, self.n, self.footpoint))

@@ -60,6 +60,10 @@ class WithFill(Statistic):
         both = round_up(lambda d, r, b: (d**2 + (r**2 / (b * n)) ** 2).sqrt(), alone, ball.radius, weight)
         return with_solver_error(both, 2 * UNIT_ROUNDOFF * ball.radius)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """That of the mean."""
+        return self.mean.tolerance(ball, n, footpoint)
+
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """The records' own ball, and a line."""
         weight = self._weight(ball)
