@@ -76,17 +76,6 @@ def file_twice(case: Case) -> Points:
     return drawn(query, query.plan(), case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
 
 
-def records_for_people(case: Case) -> Points:
-    """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
-
-    def points(X: Array, size: int) -> Array:
-        records, _ = records_of(X, case.people)
-        query = replace(case.query, n=len(records))
-        return drawn(query, query.plan(), case.ball)(records, size)
-
-    return points
-
-
 class TooLittleWeight(Moments):
     """Weights a tenth smaller than those that cost nothing."""
 
@@ -109,13 +98,15 @@ def too_little_weight(case: Case) -> Points:
     return points
 
 
-def one_record_per_class(case: Case) -> Points:
-    """The recipe of an old guide: one record per person *and class*, class means in parallel, each with all of it.
+def records_for_people(case: Case) -> Points:
+    """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
 
-    Everybody is in two classes, at the same place. What an attacker makes of the two class means is their mean.
-    """
-    class_mean = drawn(case.query, case.query.plan(), case.ball)
-    return lambda X, size: (class_mean(X, size) + class_mean(X, size)) / 2
+    def points(X: Array, size: int) -> Array:
+        records, _ = records_of(X, case.people)
+        query = replace(case.query, n=len(records))
+        return drawn(query, query.plan(), case.ball)(records, size)
+
+    return points
 
 
 def unclipped_moments(case: Case) -> Points:
@@ -130,6 +121,15 @@ def unclipped_moments(case: Case) -> Points:
         return first, Bounded(X, wide).moment_sums(case.second).means(weights)[1]
 
     return drawn(query, query.plan(), case.ball, value)
+
+
+def one_record_per_class(case: Case) -> Points:
+    """The recipe of an old guide: one record per person *and class*, class means in parallel, each with all of it.
+
+    Everybody is in two classes, at the same place. What an attacker makes of the two class means is their mean.
+    """
+    class_mean = drawn(case.query, case.query.plan(), case.ball)
+    return lambda X, size: (class_mean(X, size) + class_mean(X, size)) / 2
 
 
 PERIOD = 64
@@ -186,14 +186,14 @@ BUGS: dict[str, Bug] = {
     "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
     "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
+    "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
+    "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
     "records for people": Bug(
         Case("line", "wrapped-laplace", rd.PureDP(1.0), people=True), records_for_people, "release"
     ),
     "a record per class": Bug(
         Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True), one_record_per_class, "release", 8000
     ),
-    "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
-    "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
     "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
 }
 

@@ -100,8 +100,8 @@ class Case:
     statistic: str = "frechet-mean"
     footpoint: bool = False  # half-way to the rim instead of the centre
     sites: bool = False  # the records are in two places, which hand over their sums
-    people: bool = False  # each of n people has several records, and neighbours replace one with all of them
     second: str = ""  # which second moments, of a summary
+    people: bool = False  # each of n people has several records, and neighbours replace one with all of them
 
     @property
     def n(self) -> int:
@@ -117,8 +117,8 @@ class Case:
     def name(self) -> str:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
-        extras += ["adaptive"] * self.adapt + ["two sites"] * self.sites + ["people"] * self.people
-        extras += [f"{self.second} second moments"] * bool(self.second)
+        extras += [f"{self.second} second moments"] * bool(self.second) + ["adaptive"] * self.adapt
+        extras += ["two sites"] * self.sites + ["people"] * self.people
         return ", ".join([self.mechanism, *extras])
 
     @property
@@ -168,10 +168,10 @@ def all_cases() -> list[Case]:
         if place in IN_TWO_SITES:
             mean = "frechet-mean" if space.is_flat else "tangent-mean"
             cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic=mean, sites=True))
+        cases += [summary(place, *row) for row in SUMMARIES] + [summary(place, "full", rd.GDP(1.0), adapt=True)]
         if place in OF_PEOPLE:
             cases += [Case(place, name, claim, people=True) for name in MECHANISMS for claim in CLAIMS]
             cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
-        cases += [summary(place, *row) for row in SUMMARIES] + [summary(place, "full", rd.GDP(1.0), adapt=True)]
         claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]
@@ -205,9 +205,9 @@ def quick_cases() -> list[Case]:
         Case("line", "wrapped-gaussian", rd.ZCDP(0.5)),
         Case("shapes of 4 landmarks", "pointwise-laplace", rd.PureDP(1.0)),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True),
-        Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
         summary("sphere", "full", rd.GDP(1.0)),
         summary("SPD(2), log-Euclidean", "diagonal", rd.PureDP(1.0)),
+        Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
     ]
 
 

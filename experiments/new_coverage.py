@@ -66,7 +66,9 @@ def of_records(space: rd.Space, radius: float, mechanism: str, size: int, n: int
     template = rd.private_mean(records, ball, guarantee_of(mechanism), mechanism=mechanism)
     prepared = rehearse(ball, n, guarantee_of(mechanism), mechanism=mechanism)
     law = prepared.query.law(prepared.how)
-    points, vectors = simulated(law, law.value(Bounded(records, ball)), rng, size)
+    value = law.value(Bounded(records, ball))
+    mean_of_records = value[0] if isinstance(value, tuple) else value  # beside it: how full the ball is
+    points, vectors = simulated(law, mean_of_records, rng, size)
     is_chord = mechanism.startswith("extrinsic") and space.has(Chords)
     mean = space.project(records.mean(axis=0)) if is_chord else rd.frechet_mean(records, space).point
     return float(np.mean([holds(template, *draw, mean) for draw in zip(points, vectors, strict=True)]))
