@@ -72,7 +72,7 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
     record = Bounded(release.value[None], ball)
-    value = statistic_for(mechanism, release.statistic, foot).value(record, foot)
+    value = statistic_for(mechanism, release.statistic, foot).without_fill().value(record, foot)
     points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
     return release.space.write(points, ball.center)
 
