@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
+from riemdp.bridges.geomstats import from_geomstats, to_geomstats
 from riemdp.check import Check, check
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
@@ -106,12 +107,14 @@ __all__ = [
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",
     "frechet_mean",
+    "from_geomstats",
     "plan",
     "private_mean",
     "private_mean_of_sums",
     "private_summary",
     "simulate",
     "site_sum",
+    "to_geomstats",
 ]
 
 _ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")
