@@ -69,7 +69,7 @@ def _space(value: BallMapping, shape: tuple[int, ...] | None) -> Space:
     return space
 
 
-def _space_class(name: Any) -> type[Space]:
+def _space_class(name: Any) -> Any:
     try:
         return space_class(METRICS.get(str(name), str(name)))
     except InputError as problem:

@@ -135,7 +135,7 @@ def _imported(maker: Callable[[Any], Any], space: Space) -> Any:
             warnings.simplefilter("ignore")  # of its own imports
             return maker(space)
     except ImportError:
-        raise InputError("geomstats is not installed: pip install geomstats.") from None
+        raise InputError("geomstats is not installed, and makes its spaces itself: install it.") from None
 
 
 def _geometry(module: str, name: str) -> Any:
