@@ -144,7 +144,8 @@ class Remodelled(_PartOfASpace):
         return list(self.model.ideal_exp(coords, base))
 
     def ideal_log_density(self, coords: list[arb]) -> arb:
-        return self.model.ideal_log_density(coords)
+        found: arb = self.model.ideal_log_density(coords)
+        return found
 
     @property
     def ambient_shape(self) -> tuple[int, ...]:

@@ -155,7 +155,7 @@ class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gradient
         return (self.d, 2)
 
     def from_ambient(self, ambient: Array) -> Array:
-        return np.arctan2(ambient[:, 1], ambient[:, 0])
+        return np.asarray(np.arctan2(ambient[:, 1], ambient[:, 0]))
 
     def ambient_step(self, length: float, farthest: float) -> float:  # noqa: ARG002
         """A change of x turns a unit vector of the plane by at most arcsin x, below 1.05 x for x <= 1/2."""
@@ -165,7 +165,7 @@ class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gradient
 
     def mean_start(self, points: Array) -> Array:
         """The directions of the mean cosines and sines."""
-        return np.arctan2(np.sin(points).sum(axis=0), np.cos(points).sum(axis=0))
+        return np.asarray(np.arctan2(np.sin(points).sum(axis=0), np.cos(points).sum(axis=0)))
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """A paraboloid up to where the nearest record is half of the way round."""
