@@ -76,6 +76,10 @@ class PrivateMDM(
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
     unit : str, optional
         With `fit(groups=)`: what is protected, "patient" say, instead of "group".
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
     private_labels : bool
         Whether labels are private too.
     classes : sequence, optional
@@ -87,10 +91,6 @@ class PrivateMDM(
         public. "all": every person has records in every class, as in a cued experiment; the class means share the
         guarantee. "one": every person has one label, which is public (parallel composition). `guarantee_.assumptions`
         says which; ids that contradict it are refused.
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
 
     Attributes
     ----------

@@ -104,6 +104,10 @@ class Summary(Release):
         Of an adaptive release: what each step spent, and the ball that it left; the last step included.
     kind : str or tuple of str
         What `value` is: "point", as of every mean, or what another statistic makes.
+    unit : str
+        What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
+    noisy : Noisy or None
+        None: the moments are what regions are made of.
     fill : float or None
         Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
         as all of it, for nothing; None where it was not released.
