@@ -30,7 +30,7 @@ def test_project_takes_whole_turns_off():
 
 
 def test_angles_all_over_have_no_certified_mean():
-    with pytest.raises(rd.ConvergenceError, match="radius 1.571"):
+    with pytest.raises(rd.ConvergenceError, match=r"radius 1\.571"):
         rd.frechet_mean(np.random.default_rng(0).uniform(-np.pi, np.pi, (500, 3)), SPACE)
 
 
