@@ -28,7 +28,7 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
-from riemdp.io.values import plain_array
+from riemdp.io.values import joined_array, plain_array
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
@@ -178,7 +178,7 @@ class SiteSum:
         _require_format(data)
         _require_code(data, key)
         try:
-            ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
+            ball = Ball(space_from_dict(data["space"]), joined_array(data["center"]), data["radius"])
             total, names = tuple(map(int, data["total"])), (data["site"], data["study"], data["id"])
             made = cls(ball, data["n"], total, *names)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
