@@ -42,7 +42,7 @@ class Simplex(Remodelled, Space, FrechetModel, Curvature, VolumeDensity, ExactPo
     Examples
     --------
     >>> import riemdp as rd
-    >>> rd.Simplex(3).project([6, 3, 1]).tolist()
+    >>> rd.Simplex(3).project([6, 3, 1]).round(12).tolist()
     [0.6, 0.3, 0.1]
     """
 

@@ -38,7 +38,7 @@ def wrapped(angles: Array) -> Array:
 
 @dataclass(frozen=True)
 class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
-    """d angles, such as dihedral angles or phases: the flat torus R^d/(2 pi Z)^d.
+    """Several angles at once, such as dihedral angles or phases: the flat torus R^d/(2 pi Z)^d.
 
     Points are angles in radians, of shape (d,), any of those that differ by whole turns; what comes out is between
     -pi and pi. rho² is the sum of the squares of the d shortest arcs. Locally it is R^d; means are unique in balls of
