@@ -1,7 +1,8 @@
 """Means of the newer spaces beside their peers, in turns. `python benchmarks/spaces.py`.
 
 geomstats' mean of rotations takes minutes for 10^5 of them: it is timed for FEW records, stopped after STEPS steps, and
-both times are divided by the number of records. SciPy's `Rotation.mean` is another mean (chordal, one pass): it is shown, not compared with.
+both times are divided by the number of records. SciPy's `Rotation.mean` is another mean (chordal, one pass): it is
+shown, not compared with.
 """
 
 from __future__ import annotations
