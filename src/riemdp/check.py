@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.display import shown
 from riemdp.io.rows import Rows
 from riemdp.manifolds.description import Seen
 from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
 from riemdp.written import BallMapping, as_ball
 
 Array = NDArray[Any]
+NOT_PRIVATE = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
-@dataclass(frozen=True)
+@shown
+@dataclass(frozen=True, repr=False)
 class Check:
     """How records lie in a ball. **Not private**.
 
@@ -54,6 +57,8 @@ class Check:
     >>> found.inside, found.outside, found.unusable
     (1, 1, 1)
     """
+
+    warning: ClassVar[str] = NOT_PRIVATE
 
     n: int
     unusable: int  # not finite, or no point of the space: a release takes the ball's centre instead
@@ -92,16 +97,7 @@ class Check:
         """
         computed = {"inside": self.inside, "distances": _named(self.distances), "findings": list(self.findings)}
         per_person = {"records_per_person": _named(self.records_per_person)}
-        return {"riemdp": "check", "private": False} | vars(self) | computed | per_person
-
-    def __str__(self) -> str:
-        quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
-        of_people = f" {self.about_people}." if self.people is not None else ""
-        return (
-            f"NOT PRIVATE. {self.n:,} records: {self.inside:,} in the ball, {self.outside:,} outside (a release moves "
-            f"them onto its rim), {self.unusable:,} unusable (a release takes the centre instead). Distances to the "
-            f"centre, quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
-        ) + "".join([of_people, *(f" {text}" for text in self.findings)])
+        return {"riemdp": "check", "private": False, "warning": self.warning} | vars(self) | computed | per_person
 
     @property
     def about_people(self) -> str:

@@ -27,7 +27,7 @@ ASSUMPTIONS = (
 class Comparison:
     """How far the means of two groups are apart, and how surprising that would be if they were the same.
 
-    Attributes
+    Parameters
     ----------
     distance : float
         Geodesic distance of the two released means.
@@ -40,6 +40,16 @@ class Comparison:
         The dimension of the space: T is about a chi-square variable of so many degrees of freedom.
     assumptions : tuple of str
         What the p-value supposes.
+
+    See Also
+    --------
+    compare : Makes one.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.Comparison(0.1, 9.0, 0.03, 3).p_value
+    0.03
     """
 
     distance: float
@@ -83,6 +93,11 @@ def compare(a: Summary, b: Summary) -> Comparison:
     InputError
         If one of them is no summary, or they are of different spaces.
 
+    See Also
+    --------
+    private_summary : What it compares.
+    Release.region : Where one mean is.
+
     Examples
     --------
     >>> import numpy as np, riemdp as rd
@@ -94,12 +109,12 @@ def compare(a: Summary, b: Summary) -> Comparison:
     space = _common_space(a, b)
     middle = _between(space, a, b)
     parts = [_at(middle, mean_error(one), space) for one in (a, b)]
-    delta, covariance = parts[1].coords - parts[0].coords, sum(part.covariance for part in parts)
+    delta, covariance = parts[1].coords - parts[0].coords, parts[0].covariance + parts[1].covariance
     statistic = float(delta @ np.linalg.solve(covariance, delta))
     return Comparison(float(space.dist(a.value, b.value)), statistic, _p_value(statistic, parts, covariance), space.dim)
 
 
-def _common_space(a: Any, b: Any) -> Space:
+def _common_space(a: Summary, b: Summary) -> Space:
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(
@@ -108,7 +123,8 @@ def _common_space(a: Any, b: Any) -> Space:
             )
     if a.space != b.space:
         raise InputError(f"the releases are of different spaces, {a.space!r} and {b.space!r}: pass two of one space.")
-    return a.space
+    space: Space = a.space
+    return space
 
 
 def _between(space: Space, a: Summary, b: Summary) -> Array:

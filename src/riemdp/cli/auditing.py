@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import Interrupted
 from riemdp.cli.output import facts, progress_bar, show
-
-if TYPE_CHECKING:
-    from riemdp.audit import Audit
+from riemdp.display import page_of
 
 CONTRADICTED = 1
 DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 10,000 with --adapt."
@@ -53,23 +51,9 @@ def audit(
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
     else:
-        show(facts(_rows(found)))
+        show(facts(page_of(found).facts))
     if not found.holds:
         raise typer.Exit(CONTRADICTED)
-
-
-def _rows(found: Audit) -> dict[str, str]:
-    bounds = [f"{name} >= {bound:.4g}" for name, bound in found.lower.items()]
-    if "epsilon" not in found.lower or "alpha" in found.claimed.parameters:
-        bounds.append(f"epsilon >= {found.epsilon_lower:.4g} of pure differential privacy")
-    noise = "adaptive" if found.adapt else f"scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}"
-    return {
-        "mechanism": f"{found.mechanism}, {noise}",
-        "claimed": str(found.claimed),
-        "found": ", ".join(bounds),
-        "confidence": f"{found.confidence:.12g}, {found.draws:,} draws of each neighbour ({found.neighbours})",
-        "verdict": "the claim is not contradicted" if found.holds else "the claim is CONTRADICTED",
-    }
 
 
 def demo(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from riemdp.privacy.bounded import Ball
 
 MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
+MOST_LETTERS = 10**6  # in a file of names
 
 
 # The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
@@ -137,6 +138,38 @@ def about_lines(data: str, header: bool | None, columns: str | None) -> str:
     lines = "one for each line: pass --header if the first line holds names, --no-header if not"
     cells = "a point is made of all columns: pass --columns if one holds ids"
     return "; ".join([*([lines] if header is None else []), *([cells] if columns is None else [])])
+
+
+def parse_names(text: str | None, space: Space) -> tuple[str, ...] | None:
+    """Names for the rows of a point: in a file, one in each line or all in one, or as they are, between commas."""
+    if text is None:
+        return None
+    lines = _lines_of(Path(text)) if _is_file(text) else [text]
+    names = [name.strip() for line in lines for name in (line.split(",") if len(lines) == 1 else [line])]
+    rows = space.point_shape[0]
+    if len(names) != rows or not all(names):
+        found = f"{text} has {len(names)} names" if all(names) else f"{text} has an empty name"
+        raise InputError(f"--names {found}: pass {rows}, one for each row of a point of {space!r}, or a file of them.")
+    return tuple(names)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or none at all
+        return False
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Lines that hold something; names are few, so a long file is none of them."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_LETTERS + 1)
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"--names {path} is no text: pass a file with a name in each line.") from None
+    if len(text) > MOST_LETTERS:
+        raise InputError(f"--names {path} is longer than {MOST_LETTERS:,} letters: pass a file of names.")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
@@ -270,6 +303,10 @@ WorkersOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str | None, typer.Option("--scheduler", help="Address of a cluster, tcp://host:8786.", rich_help_panel=WORK)
+]
+NamesOption = Annotated[
+    str | None,
+    typer.Option("--names", help="Of rows and columns, where shown: a,b,c or a file.", rich_help_panel=OUTPUT),
 ]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from riemdp.cli import options as o
-from riemdp.cli.bookkeeping import short
 from riemdp.cli.output import (
-    MEANING,
     PICTURE_FORMATS,
     check_outputs,
     facts,
@@ -22,6 +20,7 @@ from riemdp.cli.output import (
     title,
 )
 from riemdp.cli.workers import Workers
+from riemdp.display import page_of
 from riemdp.errors import UselessRelease
 
 if TYPE_CHECKING:
@@ -75,13 +74,14 @@ def plan(
     if as_json:
         typer.echo(json.dumps([_as_data(row) for row in found]))
         return
-    names = ["mechanism", "expected error", "of the radius", "scale", "sensitivity"]
+    page = page_of(found)
+    useless = [doubt for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease]
     show(
-        title(f"{records:,} records of {where!r} in a ball of radius {ball.radius:.6g}, {short(guarantee)}"),
-        table(names, (_cells(row, ball.radius) for row in found), numbers=names[1:]),
-        f"Expected error: {MEANING}.",
-        *(doubt.in_numbers for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease),
-        *(f"{_name(row)}: {row.note}." for row in found if row.note),
+        title(page.title),
+        *map(table, page.tables),
+        *page.notes[:1],
+        *(doubt.in_numbers for doubt in useless),
+        *page.notes[1:],
         *([f"Picture: {plot}"] if plot else []),
         _next(context.params),
     )
@@ -102,15 +102,6 @@ def _next(given: dict[str, Any]) -> Any:
 
 def _as_data(row: Plan) -> dict[str, Any]:
     return vars(row) | {"guarantee": row.guarantee.to_dict()}
-
-
-def _name(row: Plan) -> str:
-    return f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
-
-
-def _cells(row: Plan, radius: float) -> list[str]:
-    share = f"{row.expected_error / radius:.3g}"
-    return [_name(row), f"{row.expected_error:.4g}", share, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
 
 
 def check(
@@ -151,16 +142,8 @@ def check(
 
 
 def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:
-    quantiles = ", ".join(f"{level:.0%}: {value:.4g}" for level, value in found.distances.items())
-    rows = {
-        "records": f"{found.n:,} in {data}",
-        "inside": f"{found.inside:,}",
-        "outside": f"{found.outside:,} (a release moves them onto the rim of the ball)",
-        "unusable": f"{found.unusable:,} (a release takes the centre instead)",
-        "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
-    }
-    rows |= {"people": found.about_people} if found.people is not None else {}
+    """The page of a look, and what to know of the file."""
+    page = page_of(found)
+    rows = page.facts | {"records": f"{page.facts['records']} in {data}"}
     look_again = " ".join([*found.findings, *(f"{remark}." for remark in remarks)])
-    rows |= {"look again": look_again} if look_again else {}
-    warning = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
-    return [title(warning, "bold red"), facts(rows)]
+    return [title(page.warning, "bold red"), facts(rows | ({"look again": look_again} if look_again else {}))]

@@ -12,7 +12,8 @@ import json
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,9 +21,7 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
-from riemdp.cli.bookkeeping import balance, short
 from riemdp.cli.output import (
-    MEANING,
     PICTURE_FORMATS,
     check_outputs,
     entries,
@@ -34,7 +33,9 @@ from riemdp.cli.output import (
 )
 from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
+from riemdp.display import SHOWN, page_of
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
+from riemdp.pages import balance, short
 
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
 
-SHOWN = 100  # numbers of a value that are printed though a file holds them
 
 
 @o.takes_guarantee
@@ -86,6 +86,7 @@ def mean(
         Path | None, typer.Option(help="Page that explains the release, .html.", rich_help_panel=o.OUTPUT)
     ] = None,
     plot: o.PlotOption = None,
+    names: o.NamesOption = None,
     force: o.ForceOption = False,
     as_json: o.JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=o.OUTPUT)] = False,
@@ -112,7 +113,7 @@ def mean(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
     outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
-    outputs.check(data, ledger, anchor, center, footpoint)
+    outputs.check(data, ledger, anchor, center, footpoint, names)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
     protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
@@ -120,6 +121,7 @@ def mean(
     stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
+    outputs = replace(outputs, names=o.parse_names(names, where))
     asked: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
     foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
     records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball, who.ids)
@@ -225,6 +227,7 @@ class Outputs:
     plot: Path | None
     force: bool  # whether they may replace others
     about_records: str = ""  # shown with the release
+    names: tuple[str, ...] | None = None  # of rows and columns, wherever these are shown
 
     @property
     def paths(self) -> list[Path]:
@@ -251,11 +254,12 @@ class Outputs:
         if (report := self.report) is not None:
             from riemdp.report import write_report
 
-            done = _attempt(lambda: write_report(release, report, ledger=ledger, force=self.force))
+            done = _attempt(lambda: write_report(release, report, ledger=ledger, names=self.names, force=self.force))
         if (plot := self.plot) is not None:
             from riemdp.plots import plot_release, save_figure
 
-            done = _attempt(lambda: save_figure(plot_release(release), plot, force=self.force)) and done
+            draw = partial(plot_release, release, names=self.names)
+            done = _attempt(lambda: save_figure(draw(), plot, force=self.force)) and done
         return done
 
 
@@ -282,30 +286,18 @@ def _write_release(release: Release, path: Path, *, force: bool) -> None:
 
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
-    """The release as people read it: a table, what it assumes, and where its files are."""
-    from riemdp.accounting.unit import counted
-    from riemdp.plots import STATISTIC_NAMES
-
-    name = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
-    if release.stages:
-        error += f", in a private ball of radius {release.ball.radius:.4g}"
-    rows: dict[str, Any] = {
-        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency, of one {release.unit}",
-        "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
-        "expected error": f"{error} ({MEANING})",
-        "assuming": "; ".join(release.guarantee.assumptions),
-    }
+    """The release as people read it: its page, and where its files are."""
+    page = page_of(release, outputs.names)
+    rows: dict[str, Any] = dict(page.facts)
     if outputs.about_records:
         rows["records"] = outputs.about_records
     if ledger is not None:
         rows["ledger"] = f"{ledger.path.name}: {_state(ledger)}"
     if outputs.paths and done:
         rows["written"] = ", ".join(map(str, outputs.paths))
-    if outputs.out is None or release.value.size <= SHOWN:
-        rows["value"] = entries(release.value)
-    heading = title(f"Private {name} of {counted(release.n, release.unit)}, {release.space!r}")
-    return [heading, facts(rows), next_steps(*_next(release, ledger, outputs))]
+    if outputs.out is None or sum(value.array.size for value in page.values) <= SHOWN:
+        rows["value"] = entries(page)
+    return [title(page.title), facts(rows), next_steps(*_next(release, ledger, outputs))]
 
 
 def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str]:

@@ -61,7 +61,7 @@ def _ids(path: Path, key: str) -> Any:
 def _npy(path: Path) -> Any:
     """Texts too, but no pickled objects, which could do anything."""
     with one_sentence(path, "save it again, with numpy.save, as an array of numbers or texts"):
-        return _in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path)
+        return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path))
 
 
 def _in_a_row(array: Any, path: Path) -> Any:

@@ -149,7 +149,7 @@ class _Totals:
         return cls(np.zeros((people, dim), np.int64), np.zeros((people, dim), np.int32), np.zeros(people, np.int64))
 
     def add(self, part: _Sums) -> None:
-        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; low keeps its bits, the rest is carried."""
+        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; beyond its bits low is carried."""
         low = self.low[part.people] + (part.sums & MASK)
         self.high[part.people] += (part.sums >> HALF) + (low >> HALF)
         self.low[part.people] = low & MASK

@@ -19,6 +19,7 @@ from riemdp.accounting.guarantee import RDP, Guarantee, as_guarantee, stated
 from riemdp.accounting.unit import RECORD, unit_name
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
+from riemdp.display import shown
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
 from riemdp.io.ledger_file import FORMAT, NEWER, RESTORE, LedgerFile, Row, append, digest_at, last_entry, newest_first
 
@@ -144,6 +145,7 @@ _COUNTS: dict[Path, _Count] = {}  # of the ledgers used last, so that a reservat
 _MOST_COUNTS = 8
 
 
+@shown
 @dataclass(frozen=True, init=False)
 class Ledger:
     """A privacy budget kept in a file, from which every release reserves its guarantee before it draws noise.

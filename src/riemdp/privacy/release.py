@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD, unit_name
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.io.values import (
@@ -45,6 +46,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _CLASSES: dict[str, type[Release]] = {}  # of releases, by name
+FULL = 0.98  # of the radius: a root mean square distance that hardly any records in the ball have
+ON_THE_RIM = "nearly all records lie on the rim of the ball, or were moved there: look at unit, template and radius"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -130,7 +133,8 @@ class Stage:
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private.
 
@@ -171,6 +175,8 @@ class Release:
         What `value` is: "point", as of every mean, or what another statistic makes.
     unit : str
         What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
+    noisy : Noisy or None
+        The vector with noise that `value` was made of, if it was made of one: what `region` needs.
     fill : float or None
         Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
         as all of it, for nothing; None where it was not released.
@@ -201,12 +207,12 @@ class Release:
     center: Array
     radius: float
     n: int
-    version: str = field(repr=False)
-    stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
-    kind: Kind = field(default="point", repr=False)
+    version: str
+    stages: tuple[Stage, ...] = ()  # of an adaptive release, the last one included
+    kind: Kind = "point"
     unit: str = RECORD
-    noisy: Noisy | None = field(default=None, repr=False)  # what the value was made of, for its region
-    fill: float | None = field(default=None, repr=False)
+    noisy: Noisy | None = None  # what the value was made of, for its region
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -225,6 +231,11 @@ class Release:
         """
         place = self.stages[-1] if self.stages else self
         return Ball(self.space, place.center, place.radius)
+
+    @property
+    def remark(self) -> str:
+        """What there is to say about the ball, from the release alone; empty if nothing is strange."""
+        return ON_THE_RIM if self.fill is not None and self.fill > FULL else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release.
@@ -322,8 +333,8 @@ class Release:
         level : float
             The probability, between 0 and 1.
         of : str
-            'records': of the mean of the records as moved into the ball, from the law of the noise, exactly.
-            'population' asks how much records vary as well, which `private_summary` releases.
+            "records": of the mean of the records as moved into the ball, from the law of the noise, exactly.
+            "population" asks how much records vary as well, which `private_summary` releases.
 
         Returns
         -------
@@ -335,11 +346,15 @@ class Release:
         InputError
             If level or of make no sense.
         MechanismError
-            If the mechanism's noise has no law of its own (kng, pointwise-laplace).
+            If the noise has no law that is known without the records (kng, pointwise-laplace).
 
         Examples
         --------
-        >>> release.region(0.95).contains(guess)  # doctest: +SKIP
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+        >>> release = rd.private_mean(np.tile([0.0, 0.0, 1.0], (5000, 1)), ball, rd.GDP(1.0))
+        >>> bool(release.region(0.999999).contains([0.0, 1.0, 0.0]))
+        False
         """
         if of != "records":
             raise no_second_moments(of)

@@ -21,6 +21,7 @@ from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import Doubt, warn_of
@@ -38,7 +39,7 @@ def plan(
     adapt: bool | Adaptation = False,
     spread: float | None = None,
     groups: Any = None,
-) -> list[Plan]:
+) -> PlanTable:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
     Needs no data: the predicted error is how far noise moves the mean of the records as moved into the ball (root mean
@@ -100,7 +101,12 @@ def plan(
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     query = Query(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), **asked)
-    if adapt is False:
+    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+
+
+def _plans(query: Query, spread: float | None) -> list[Plan]:
+    """Of all mechanisms, and of adaptation if it was asked for."""
+    if query.adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)
     if spread is None or not finite_number(spread, "spread") >= 0:

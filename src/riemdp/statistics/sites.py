@@ -81,6 +81,10 @@ class SiteSum:
         What all sites call this collection of sums.
     id : str
         Random, of this very sum.
+    second : str or None
+        Which second moments it has, if any: "full", "diagonal" or "trace".
+    second_total : tuple of int
+        Those, in steps of the square of the grid. Private.
     unit : str
         What n counts: a "record", or people who are at this site only.
 

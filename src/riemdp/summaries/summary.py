@@ -63,7 +63,7 @@ class Modes:
         return len(self.variances)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Release):
     """Mean, spread and modes of the records in one release; see `private_summary`, which makes it.
 
@@ -125,7 +125,7 @@ class Summary(Release):
     ((2,), (2, 2))
     """
 
-    moments: NoisyMoments = field(kw_only=True, repr=False)
+    moments: NoisyMoments = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -207,7 +207,34 @@ class Summary(Release):
         )
 
     def region(self, level: float = 0.95, of: str = "records") -> Region:
-        """Where the mean is: of the records (the noise alone), or `of="population"` (sampling and noise)."""
+        """Where the mean is: of the records (the noise alone), or of the population (sampling and noise).
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+        of : str
+            "records" or "population".
+
+        Returns
+        -------
+        Region
+            With `contains(points)`, and `boundary(size)` for pictures.
+
+        Raises
+        ------
+        InputError
+            If level or of make no sense.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+        >>> region = rd.private_summary(X, ball, rd.GDP(1.0)).region(0.999999, of="population")
+        >>> region.contains([[0.0, 0.0], [0.5, 0.0]]).tolist()
+        [True, False]
+        """
         if of not in SUMMARY_REGIONS:
             raise InputError(f"of = {of!r}: pass one of {', '.join(map(repr, SUMMARY_REGIONS))}.")
         return SUMMARY_REGIONS[of](self, level)
