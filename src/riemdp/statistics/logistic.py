@@ -1,0 +1,127 @@
+"""Multinomial logistic regression by private descent.
+
+The gradient of a record's loss is an outer product: its residual (probabilities minus the indicator of its class)
+times its features. Both are whole multiples of powers of two with few bits, so that a matrix product adds up the
+gradients of a block of records exactly, whatever the order (docs/proofs/classifiers.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from riemdp.caching import cached_property
+from riemdp.io.rows import Rows
+from riemdp.manifolds.base import Array
+from riemdp.mechanisms.visible import Visible
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.descent import Objective
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features
+
+LONGEST_GRADIENT = 0.25
+RESIDUAL_BITS = 19
+# Gradients are whole multiples of this.
+GRID = LONGEST_GRADIENT * 2.0 ** -(RESIDUAL_BITS + FEATURE_BITS)
+LARGEST_STEP = 400.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledFeatures:
+    """Features of private records, and the place of each one's class among all; any other number stands for none."""
+
+    features: Rows
+    labels: Array
+    n: int
+
+    @classmethod
+    def of(cls, records: Bounded, labels: Array, features: Features) -> LabelledFeatures:
+        """Kept in memory if they are few."""
+        rows = records._coordinates.turned(features)
+        return cls(rows.kept(records.space.dim + 1), labels, records.n)
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticLoss(Objective):
+    """-log p(class | features), p = softmax(features @ weights); the point is weights (d + 1, classes), flattened."""
+
+    dim: int
+    class_weights: Array
+    step: float
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return len(self.class_weights)
+
+    @cached_property
+    def body(self) -> Ball:
+        """Gradients up to LONGEST_GRADIENT."""
+        return vectors_up_to(LONGEST_GRADIENT, (self.dim + 1) * self.classes)
+
+    def mean_gradient(self, records: LabelledFeatures, point: Array) -> Array:
+        """The sum over all records in whole numbers, divided once."""
+        task = partial(_sum_of_gradients, labels=records.labels, weights=self._matrix(point), of_class=self.class_weights)
+        total = sum(block.astype(object) for block in records.features.map(task))
+        return np.array([int(entry) / records.n for entry in np.ravel(total)]) * GRID
+
+    def moved(self, point: Array, gradient: Visible) -> Array:
+        """A step against the gradient; what all classes have in common tells nothing, and is left out."""
+        slope = self._matrix(gradient.vectors)
+        return np.asarray(point - self.step * np.ravel(slope - slope.mean(axis=1, keepdims=True)))
+
+    def average(self, points: list[Array]) -> Array:
+        """Their mean."""
+        return np.asarray(np.mean(points, axis=0))
+
+    def _matrix(self, point: Array) -> Array:
+        return point.reshape(self.dim + 1, self.classes)
+
+
+def _sum_of_gradients(x: Array, start: int, *, labels: Array, weights: Array, of_class: Array) -> Array:
+    """Sum over a block of features ⊗ residuals, in units of GRID: exact, as products of integers below 2^53."""
+    residuals = _residuals(x @ weights, labels[start : start + len(x)], of_class)
+    whole = _forced(residuals, np.sqrt(np.square(x).sum(axis=1)))
+    return np.asarray((x * 2.0**FEATURE_BITS).T @ whole).astype(np.int64)
+
+
+def _residuals(scores: Array, labels: Array, of_class: Array) -> Array:
+    """Probabilities minus the indicator of the record's class, times the weight of that class; 0 without a class."""
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    residuals = scores / scores.sum(axis=1, keepdims=True)
+    has_class = (labels >= 0) & (labels < len(of_class))
+    places = np.where(has_class, labels, 0)
+    residuals[np.arange(len(labels)), places] -= 1.0
+    return np.asarray(residuals * np.where(has_class, of_class[places], 0.0)[:, None])
+
+
+def _forced(residuals: Array, feature_lengths: Array) -> Array:
+    """Residuals in units of 2^-RESIDUAL_BITS LONGEST_GRADIENT, shortened so that each times its features is within 1.
+
+    The last check is certain: squares of such whole numbers add up without error.
+    """
+    unit = 2.0**RESIDUAL_BITS
+    room = (1 - 2.0**-RESIDUAL_BITS) / np.maximum(feature_lengths, INTERCEPT)
+    scaled = residuals / LONGEST_GRADIENT
+    sizes = np.sqrt(np.square(scaled).sum(axis=1))
+    whole = np.trunc(scaled * (np.minimum(1.0, room / sizes) * unit)[:, None])
+    products = np.sqrt(np.square(whole).sum(axis=1)) * feature_lengths
+    whole[~(products <= unit * (1 - 2.0**-40))] = 0.0  # what is not a number too
+    return np.asarray(whole)
+
+
+def step_length(n: int, strength: float, steps: int) -> float:
+    """So long that all steps together reach as far as n strength allows: beyond that, noise grows faster than they gain."""
+    return min(n * strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
+
+
+def steps_for(strength: float, is_pure: bool) -> int:  # noqa: ARG001
+    """How many, from public numbers."""
+    return 5 if is_pure else 100
+
+
+__all__ = ["LogisticLoss", "LabelledFeatures", "math"]
