@@ -31,10 +31,12 @@ from riemdp.manifolds import (
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.privacy.summary import Modes, Summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
+from riemdp.statistics.summary import private_summary
 from riemdp.version import __version__
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "Ledger",
     "LogGaussian",
     "MechanismError",
+    "Modes",
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
@@ -74,6 +77,7 @@ __all__ = [
     "SiteSum",
     "Space",
     "Sphere",
+    "Summary",
     "UselessRelease",
     "__version__",
     "audit",
@@ -86,6 +90,7 @@ __all__ = [
     "plan",
     "private_mean",
     "private_mean_of_sums",
+    "private_summary",
     "simulate",
     "site_sum",
 ]

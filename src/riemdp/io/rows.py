@@ -7,9 +7,10 @@ every worker, give the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import accumulate
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -36,7 +37,14 @@ class Rows:
 
     def map(self, task: Task[T]) -> list[T]:
         """[task(rows of a block, place of its first one)] for every block, in order; the task must be picklable."""
-        return self.source.map(_Turned(kernels_chosen_for(self.source.n), self.turns, task))
+        return self.source.map(self._on_records(task))
+
+    def total(self, task: Task[T]) -> T:
+        """The sum of what `map` gives, added up as it comes: no more than a few of the results are held."""
+        return reduce(operator.add, self.source.each(self._on_records(task)))
+
+    def _on_records(self, task: Task[T]) -> Task[T]:
+        return _Turned(kernels_chosen_for(self.source.n), self.turns, task)
 
     def turned(self, turn: Callable[[Array], Any]) -> Rows:
         """Rows that `turn` makes of these, block by block, when they are asked for."""
@@ -103,3 +111,7 @@ class Held:
         starts = list(accumulate(map(len, self.blocks), initial=0))
         with one_blas_thread():
             return map_ranges(lambda i, _: task(self.blocks[i], starts[i]), len(self.blocks), 1)
+
+    def each(self, task: Task[T]) -> Iterator[T]:
+        """The same, one by one."""
+        return iter(self.map(task))

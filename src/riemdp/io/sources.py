@@ -66,12 +66,16 @@ class Source(ABC):
 
         The task must be picklable, and a function of the block alone: it may run elsewhere, and again.
         """
-        results: list[T] = []
+        return list(self.each(task))
+
+    def each(self, task: Task[T]) -> Generator[T, None, None]:
+        """The same, one by one: for results that are added up and not kept."""
+        done = 0
         with closing(self._parts(task)) as parts:  # an interrupt ends them too, at once
             for part in parts:
-                results.extend(part)
-                self._report(len(results))
-        return results
+                yield from part
+                done += len(part)
+                self._report(done)
 
     def _report(self, done: int) -> None:
         progress = _progress.get()

@@ -67,6 +67,13 @@ def check_fields(fields: dict[str, Any]) -> None:
             raise InputError(f"{name} = {value!r} is not that of a release: pass what {WRITER} wrote.")
 
 
+def read_share(value: Any, name: str) -> float | None:
+    """A number from 0 to 1, or none; anything else is an InputError."""
+    if value is None or (type(value) is float and 0 <= value <= 1):
+        return value
+    raise InputError(f"{name} = {value!r:.100} is not that of a release: pass what {WRITER} wrote.")
+
+
 def read_kind(kind: Any) -> Kind:
     """A word of KINDS or a list of such; anything else is an InputError."""
     words = tuple(kind) if isinstance(kind, list) and kind else (kind,)

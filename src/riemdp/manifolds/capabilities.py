@@ -162,6 +162,22 @@ class ClosedFormMean(_Role):
         return 0.0
 
 
+# --- moments (docs/proofs/moments.md, section 5) ------------------------------------------------------------------
+
+
+@called("curvature tensor", "what needs none is the tangent mean")
+class Curvature(_Role):
+    """The curvature operators R_v: w -> R(w, v) v, averaged over vectors: linear in their second moment.
+
+    No guarantee depends on it: it turns released moments into a Fréchet mean (docs/proofs/moments.md, section 5).
+    Products are asked factor by factor; flat spaces need none.
+    """
+
+    @abstractmethod
+    def mean_curvature(self, second_moment: Array) -> Array:
+        """E[R_v] (dim, dim) in orthonormal coordinates at any point, from E[v vᵀ] (dim, dim): symmetric."""
+
+
 # --- Riemannian laws -------------------------------------------------------------------------------------------
 
 

@@ -14,17 +14,24 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
 from riemdp.manifolds.balls import ball_dot, ball_norm, ball_sinhc
 from riemdp.manifolds.base import FARTHEST, MEMBERSHIP_TOL, ROWS, TANGENT_FLOOR, TANGENT_TOL, Array, Space
-from riemdp.manifolds.capabilities import ExactPoints, FrechetModel, GradientBounds, LocalModel, VolumeDensity
+from riemdp.manifolds.capabilities import (
+    Curvature,
+    ExactPoints,
+    FrechetModel,
+    GradientBounds,
+    LocalModel,
+    VolumeDensity,
+)
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
-from riemdp.manifolds.scalars import log_sinhc, norm, sinhc, t_coth
+from riemdp.manifolds.scalars import constant_curvature, log_sinhc, norm, sinhc, t_coth
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class Hyperbolic(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds):
+class Hyperbolic(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
     """H^d of sectional curvature -c < 0: points (x_0, x) of R^{1+d} with x_0² - |x|² = R² = 1/c, x_0 > 0.
 
     The space part x is taken as the truth and the time x_0 recomputed from it, so that points do not drift
@@ -95,6 +102,9 @@ class Hyperbolic(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds
         p = base[..., 1:] / self.radius
         time = (p * coords).sum(axis=-1, keepdims=True)
         return np.concatenate([time, coords + p * (time / (1 + _time(p)))], axis=-1)
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        return constant_curvature(self.curvature, second_moment)
 
     def log_density(self, coords: Array) -> Array:
         return np.asarray((self.d - 1) * log_sinhc(norm(coords) / self.radius))

@@ -14,6 +14,7 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_dot, ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, Space, _check_shape
 from riemdp.manifolds.capabilities import (
+    Curvature,
     ExactPoints,
     FrechetModel,
     GradientBounds,
@@ -33,14 +34,14 @@ from riemdp.manifolds.local_model import (
     stretch_at,
 )
 from riemdp.manifolds.remarks import MIRRORED
-from riemdp.manifolds.scalars import norm, sinc
+from riemdp.manifolds.scalars import constant_curvature, norm, sinc
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class KendallShapes(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Landmarks):
+class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Landmarks):
     """Shapes of k >= 3 planar landmarks, which is the complex projective space CP^{k-2}.
 
     A point is a pre-shape z in C^k with sum z = 0 and ‖z‖ = 1, up to a complex phase; rho = arccos|z* w|.
@@ -139,6 +140,11 @@ class KendallShapes(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBou
         along = (z[..., 1:].conj() * rest).sum(axis=-1, keepdims=True)
         body = rest - z[..., 1:] * (along / (1 + size))
         return _restore_centre(np.concatenate([-phase * along, body], axis=-1))
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        """R_v w = |v|² w - <v, w> v + 3 <iv, w> iv: coordinates are real and imaginary parts, in turn."""
+        turn = np.kron(np.eye(self.dim // 2), [[0.0, -1.0], [1.0, 0.0]])
+        return constant_curvature(1.0, second_moment) + 3 * turn @ second_moment @ turn.T
 
     def log_density(self, coords: Array) -> Array:
         t = norm(coords)

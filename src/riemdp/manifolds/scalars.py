@@ -115,3 +115,8 @@ def unit_of(parts: list[float]) -> list[float]:
     scaled = [part / largest for part in parts]
     length = norm_of(scaled)
     return [part / length for part in scaled]
+
+
+def constant_curvature(curvature: float, second_moment: Array) -> Array:
+    """E[R_v] = K (E|v|² - E[v vᵀ]) where the sectional curvature is K everywhere."""
+    return np.asarray(curvature * (np.trace(second_moment) * np.eye(len(second_moment)) - second_moment))

@@ -18,6 +18,7 @@ from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
     ClosedFormMean,
+    Curvature,
     Embedding,
     ExactPoints,
     FrechetModel,
@@ -49,7 +50,7 @@ def _sample(points: Array, size: int) -> Array:
 
 @dataclass(frozen=True)
 class SPDAffine(
-    SPD, Space, FrechetModel, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
+    SPD, Space, FrechetModel, ClosedFormMean, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
 ):
     """SPD(k) with <u, v>_p = tr(p⁻¹ u p⁻¹ v), invariant under congruence (Pennec et al. 2006).
 
@@ -86,6 +87,15 @@ class SPDAffine(
         if self.k > 1:
             return 0.0
         return 8 * UNIT_ROUNDOFF * (1 + radius) if radius < -LOG_TINY else math.inf
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        """R_v w = -[[w, v], v]/4 = (2vwv - wv² - v²w)/4, at the identity; the frames are congruences."""
+        k, basis = self.k, invvecd(np.eye(self.dim)).reshape(self.dim, -1)
+        entries = (basis.T @ second_moment @ basis).reshape(k, k, k, k)  # E[v_ij v_lm]
+        square = entries.trace(axis1=1, axis2=2)
+        around = entries.transpose(0, 3, 1, 2).reshape(k * k, k * k) @ basis.T  # E[v w v], w each of the basis
+        beside = symmetric_part(basis.reshape(-1, k, k) @ square).reshape(self.dim, -1)  # (w E[v²] + E[v²] w)/2
+        return np.asarray(symmetric_part(basis @ (around - beside.T)) / 2)
 
     def log_density(self, coords: Array) -> Array:
         """Sum over i < j of log sinhc((r_i - r_j)/2), r the eigenvalues of the whitened vector."""

@@ -16,6 +16,7 @@ from riemdp.manifolds.balls import ball_norm, complement
 from riemdp.manifolds.base import MEMBERSHIP_TOL, TANGENT_FLOOR, TANGENT_TOL, Array, Space
 from riemdp.manifolds.capabilities import (
     Chords,
+    Curvature,
     Embedding,
     ExactPoints,
     FrechetModel,
@@ -35,14 +36,14 @@ from riemdp.manifolds.local_model import (
     rounding,
     stretch_at,
 )
-from riemdp.manifolds.scalars import SHORT, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
+from riemdp.manifolds.scalars import SHORT, constant_curvature, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
+class Sphere(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
     """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
 
     exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
@@ -129,6 +130,9 @@ class Sphere(Space, FrechetModel, VolumeDensity, ExactPoints, GradientBounds, Em
 
     def from_coords(self, coords: Array, base: Array) -> Array:
         return _from_pole(coords, unit(base))
+
+    def mean_curvature(self, second_moment: Array) -> Array:
+        return constant_curvature(self.curvature, second_moment)
 
     def log_density(self, coords: Array) -> Array:
         angle = norm(coords) / self.radius

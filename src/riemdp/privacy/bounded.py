@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -18,6 +18,7 @@ from riemdp.errors import InputError
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.products import sums_of_products, sums_of_squares
 from riemdp.manifolds import Space
 from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, Spectra
 from riemdp.manifolds.euclidean import column_sums
@@ -160,6 +161,11 @@ class Bounded:
         """Mean of the coordinates at the centre, with a bound on its rounding error."""
         return mean_of_sum(self.coordinate_sum(), self.n, self.ball)
 
+    def moment_sums(self, second: str) -> MomentSums:
+        """Sums of the coordinates at the centre and of their products, exact, in one pass."""
+        total = self._rows.total(partial(_moments, grid=self.ball.grid, second=second)).tolist()
+        return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
+
     def mean_of(self, per_record: Turn) -> Array:
         """Mean over the records of vectors that each one's coordinates at the centre are mapped to."""
         sums = self._coordinates.turned(per_record).each(column_sums)
@@ -224,6 +230,45 @@ class Bounded:
 
     def certify(self, x: Array, model: LocalModel) -> None:
         """The ball itself proves that the mean is unique (docs/proofs/certificate.md)."""
+
+
+# --- moments (docs/proofs/moments.md, section 1) ----------------------------------------------------------------
+
+SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {
+    "full": sums_of_products,
+    "diagonal": sums_of_squares,
+    "trace": lambda rows: sums_of_squares(rows).sum(keepdims=True),
+}
+
+
+@dataclass(frozen=True)
+class MomentSums:
+    """Exact sums over n records of a ball: of coordinates at the centre, and of products of them. **Private**."""
+
+    ball: Ball
+    n: int
+    second: str  # which products, of SECOND_MOMENTS
+    first_total: tuple[int, ...]  # in steps of the ball's grid
+    second_total: tuple[int, ...]  # in steps of its square
+
+    def means(self, weights: Sequence[float]) -> tuple[Array, Array]:
+        """The mean of the coordinates, and those of the products, each over its weight; every number is rounded once."""
+        first = mean_of_sum(self.first_total, self.n, self.ball).point
+        totals = zip(self.second_total, weights, strict=True)
+        return first, np.array([_quotient(total, 2 * self.ball.grid, self.n, weight) for total, weight in totals])
+
+
+def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
+    """Sums of a block: of the coordinates in steps of the grid, then of their products."""
+    steps = coords * 2.0**-grid
+    return np.concatenate([steps.astype(np.int64).sum(axis=0).astype(object), SECOND_MOMENTS[second](steps)])
+
+
+def _quotient(total: int, power: int, n: int, weight: float) -> float:
+    """total 2^power/(n weight), a quotient of integers, rounded once."""
+    fraction, exponent = math.frexp(weight)
+    up = power - exponent + 53
+    return (total << max(up, 0)) / (n * int(math.ldexp(fraction, 53)) << max(-up, 0))
 
 
 # --- one record at a time ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
-from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_value, written
+from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_share, read_value, written
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
@@ -30,6 +30,7 @@ V_contra = TypeVar("V_contra", contravariant=True)
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+_CLASSES: dict[str, type[Release]] = {}  # of releases, by name
 PUBLIC = "the number of records, the ball and the footpoint are public"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
@@ -91,6 +92,8 @@ class Release:
     `expected_error` is that of the noise alone: the predicted root mean square distance between `value` and the mean
     of the records as moved into the ball. A ball that misses the data, and sampling, are not counted.
     `kind` says what `value` is: a point of the space, as of every mean, or what another statistic makes.
+    `fill` is the root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius:
+    private as all of it, for nothing; None where it was not released.
     """
 
     value: Value
@@ -108,6 +111,7 @@ class Release:
     version: str = field(repr=False)
     stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
     kind: Kind = field(default="point", repr=False)
+    fill: float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -122,8 +126,9 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release."""
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
         arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
-        return FORMAT.stamp(vars(self) | arrays) | {
+        return FORMAT.stamp({"class": type(self).__name__} | facts | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
             "stages": [stage.to_dict() for stage in self.stages],
@@ -132,7 +137,20 @@ class Release:
     @classmethod
     def from_dict(cls, data: Any) -> Release:
         """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
-        found = FORMAT.fields_of(FORMAT.opened(data), cls, "a release")
+        opened = FORMAT.opened(data)
+        made = _CLASSES.get(str(opened.pop("class", Release.__name__)))
+        if made is None or not issubclass(made, cls):
+            raise InputError(f"the release is no {cls.__name__}: pass what {cls.__name__}.save() wrote.")
+        return made(**made._read(FORMAT.fields_of(opened, made, "a release")))
+
+    def __init_subclass__(cls) -> None:
+        """Every class of releases is known by its name: saved ones are read by it."""
+        super().__init_subclass__()
+        _CLASSES[cls.__name__] = cls
+
+    @classmethod
+    def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
+        """The fields from plain data, all of them checked."""
         rest = {name: value for name, value in found.items() if name not in _PARSED}
         check_fields(rest)
         stages, kind = found.get("stages", []), read_kind(found.get("kind", "point"))
@@ -145,7 +163,8 @@ class Release:
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(found["guarantee"])
-        return cls(value=value, center=center, guarantee=guarantee, space=space, stages=read, kind=kind, **rest)
+        parsed = {"value": value, "center": center, "guarantee": guarantee, "space": space}
+        return rest | parsed | {"stages": read, "kind": kind, "fill": read_share(found.get("fill"), "fill")}
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write all of it as JSON, whole or not at all.
@@ -175,8 +194,9 @@ class Release:
         return cls.from_dict(read_json(path, "Release.save()"))
 
 
-FORMAT = Format("release", 2, "Release.save()")
-_PARSED = ("value", "center", "guarantee", "space", "stages", "kind")
+_CLASSES[Release.__name__] = Release
+FORMAT = Format("release", 3, "Release.save()")
+_PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "fill", "moments")
 
 
 class Law(Protocol[V_contra, T_co]):

@@ -26,7 +26,7 @@ from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Drawn
+from riemdp.privacy.release import Drawn, Release
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 
 
@@ -57,6 +57,10 @@ class Statistic(ABC):
         """The statistic as this mechanism takes it: public weights may depend on the noise."""
         return self
 
+    def with_scale(self, scale: float) -> Statistic:  # noqa: ARG002
+        """The statistic that knows how much noise there will be: what `finish` makes may depend on it."""
+        return self
+
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
         """Root mean square distance by which noise moves the value."""
         [room] = self.rooms(ball)
@@ -66,6 +70,10 @@ class Statistic(ABC):
         """Post-processing: the released values (size, ...), from what was drawn in each room."""
         [points] = noisy
         return points.vectors
+
+    def completed(self, release: Release, noisy: list[Visible]) -> Release:  # noqa: ARG002
+        """Post-processing: the release, with what else the draw tells."""
+        return release
 
 
 # --- means of bounded vectors -------------------------------------------------------------------------------------

@@ -12,10 +12,12 @@ from riemdp.statistics.ambient import AlignedLandmarks, AmbientMean
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.gradient import GradientField
 from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
+from riemdp.statistics.moments import Moments
 
 _ALL: tuple[Statistic, ...] = (
     IntrinsicMean(),
     TangentMean(),
+    Moments(),
     MeanPoint(),
     GradientField(),
     AmbientMean(),

@@ -109,12 +109,12 @@ def private_mean(
     """
     require_ledger(ledger)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
     warn_of(prepared.doubts)
     return prepared.release(records, ledger, note)
 
 
-def _prepared(
+def prepared_for(
     X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, **asked: Any
 ) -> tuple[Bounded, Prepared]:
     """The records, of which nothing has been read but their form, and what will be done with them."""
@@ -145,7 +145,7 @@ def simulate(
     """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    records, prepared = _prepared(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
     return simulated(prepared, records, count, start)
 
 

@@ -15,7 +15,7 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, Reservation, recorded, reserved
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
@@ -81,10 +81,15 @@ class Prepared:
             return self._recorded(paid, lambda: self.query.law(how).value(records), how)
         with one_blas_thread():
             last = how.run(records, Exact(paid))
-        return recorded(last.drawn, paid, last.plan, stages=last.stages, **self._facts)
+        return self._completed(last.drawn, paid, last.plan, last.stages)
 
     def _recorded(self, paid: Reservation, value: Callable[[], Any], plan: Plan) -> Release:
-        return recorded(paid.draw(value, self.query.law(plan)), paid, plan, **self._facts)
+        return self._completed(paid.draw(value, self.query.law(plan)), paid, plan)
+
+    def _completed(self, drawn: Drawn, paid: Reservation, plan: Plan, stages: tuple[Stage, ...] = ()) -> Release:
+        """The draw on record, with what its statistic makes of the rest of it."""
+        release = recorded(drawn, paid, plan, stages=stages, **self._facts)
+        return self.query.law(plan).statistic.completed(release, drawn.noisy)
 
     @property
     def _facts(self) -> dict[str, Any]:

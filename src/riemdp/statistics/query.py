@@ -120,5 +120,5 @@ class Query:
     def law(self, plan: Plan) -> ReleaseLaw:
         """What the plan's mechanism publishes, at the plan's scale."""
         mechanism = by_name(plan.mechanism)
-        statistic = statistic_for(mechanism, self.statistic, self.foot)
+        statistic = statistic_for(mechanism, self.statistic, self.foot).with_scale(plan.scale)
         return ReleaseLaw(statistic, mechanism, plan.scale, self.ball, self.n, self.foot)

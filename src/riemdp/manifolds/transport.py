@@ -1,0 +1,33 @@
+"""Parallel transport along a geodesic, in the coordinates of its ends: exact in symmetric spaces."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.manifolds.base import Space
+
+Array = NDArray[np.float64]
+STEP = 1 / 16  # length of the vectors that are carried along, in units of the curvature's
+
+
+def transport(space: Space, start: Array, end: Array) -> Array:
+    """The orthogonal matrix (dim, dim) that takes coordinates at `start` to those of the transported vector at `end`.
+
+    One rung of the pole ladder: with s the reflection of geodesics in the middle of the geodesic, exp_end(P w) =
+    s(exp_start(-w)), which is exact in a symmetric space and of third order in any other. Ends are in the form of the
+    primitives. What is not exact, floats included, is mended by taking the nearest orthogonal matrix.
+    """
+    if space.is_flat:
+        return np.eye(space.dim)
+    middle, same = space.exp_coords(space.log_coords(end, start) / 2, start), np.eye(space.dim)
+    with np.errstate(all="ignore"):
+        ahead = space.exp_coords(-STEP * _unit(space) * same, start)
+        rungs = space.log_coords(space.exp_coords(-space.log_coords(ahead, middle), middle), end)
+    left, _, right = np.linalg.svd(rungs.T if np.isfinite(rungs).all() else same)  # at the far end of float64
+    return np.asarray(left @ right)
+
+
+def _unit(space: Space) -> float:
+    """A length over which the curvature matters."""
+    return float(max(np.abs(space.curvature_bounds).max(), 1e-300) ** -0.5)

@@ -1,0 +1,191 @@
+"""What can be said of records from their moments with noise: post-processing of a release, so no guarantee depends on it.
+
+The noise of a full second moment has its spectrum within sqrt(2d) times that of one coordinate: eigenvalues beyond that
+edge belong to true ones, which are a known function of them; those below say nothing, and share evenly what the trace,
+which is known well, leaves them (docs/proofs/moments.md, section 6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.errors import InputError
+from riemdp.manifolds import Space
+from riemdp.manifolds.capabilities import Curvature
+from riemdp.manifolds.scalars import t_cot, t_coth
+
+Array = NDArray[Any]
+# The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
+TRACY_WIDOM = 0.98
+# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.25 there.
+MOST_CURVED = 1.9
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Variances (d,) along orthonormal directions (d, d), in columns, the largest first."""
+
+    variances: Array
+    directions: Array
+    significant: Array  # (d,), which variances are beyond what noise alone makes
+
+    @property
+    def matrix(self) -> Array:
+        """The positive semi-definite matrix (d, d) with these eigenvalues."""
+        return np.asarray((self.directions * self.variances) @ self.directions.T)
+
+    @property
+    def total(self) -> float:
+        """The sum of the variances."""
+        return float(self.variances.sum())
+
+    def turned(self, orthogonal: Array) -> Spread:
+        """The same in other orthonormal coordinates."""
+        return replace(self, directions=orthogonal @ self.directions)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """Moments of the records' coordinates at the centre of a ball, with noise: they may be seen by everybody.
+
+    `second` is E[v v\u1d40] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). The noise of each number has these
+    standard deviations; those of `second` are of its coordinates in an orthonormal basis of symmetric matrices,
+    in which an entry beside the diagonal counts sqrt2.
+    """
+
+    kind: str
+    first: Array
+    second: Array
+    first_noise: float
+    second_noise: float
+
+    @property
+    def dim(self) -> int:
+        """Of the space."""
+        return len(self.first)
+
+    @property
+    def trace(self) -> float:
+        """E|v|\u00b2, as released: of either sign."""
+        return float(np.trace(self.second) if self.kind == "full" else np.sum(self.second))
+
+    def about_centre(self, radius: float) -> Spread:
+        """The second moment, cleared of noise: of vectors no longer than the radius."""
+        return CLEARED[self.kind](self.second, self.dim, self.second_noise, radius**2)
+
+    def about_mean(self, radius: float) -> Spread:
+        """E[v v\u1d40] - E[v] E[v]\u1d40, cleared of noise, that of the square included."""
+        square = np.outer(self.first, self.first) - self.first_noise**2 * np.eye(self.dim)
+        of_mean = {"full": square, "diagonal": square.diagonal(), "trace": square.trace()}[self.kind]
+        return CLEARED[self.kind](self.second - of_mean, self.dim, self.second_noise, radius**2)
+
+    def fill(self, radius: float) -> float:
+        """Root mean square distance of the records to the centre, in radii."""
+        return math.sqrt(min(max(self.trace / radius**2, 0.0), 1.0))
+
+    def mean_coordinates(self, space: Space, radius: float) -> Array:
+        """Where the Fr\u00e9chet mean is, in coordinates at the centre: H\u207b\u00b9 E[v], H the Hessian (moments.md, section 5)."""
+        if space.is_flat:
+            return self.first
+        curvatures, axes = np.linalg.eigh(mean_curvature(space, self.about_centre(radius).matrix))
+        return np.asarray(axes @ ((self.first @ axes) / _hessian(curvatures)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return vars(self) | {"first": self.first.tolist(), "second": self.second.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Any, dim: int) -> NoisyMoments:
+        """The moments that `to_dict` described, of a space of this dimension; anything else is an InputError."""
+        try:
+            noise = {name: _positive(data[name]) for name in ("first_noise", "second_noise")}
+            first, second = (np.array(data[name], dtype=np.float64) for name in ("first", "second"))
+            shape = {"full": (dim, dim), "diagonal": (dim,), "trace": ()}[data["kind"]]
+            right = first.shape == (dim,) and second.shape == shape and np.array_equal(second, second.T)
+        except (LookupError, TypeError, ValueError, OverflowError):
+            right = False
+        if not (right and len(data) == len(fields(cls)) and np.isfinite(first).all() and np.isfinite(second).all()):
+            raise InputError("moments are not those of a summary: pass what Release.save() wrote.")
+        return cls(data["kind"], first, second, **noise)
+
+
+def _positive(number: Any) -> float:
+    if type(number) is not float or not 0 < number < math.inf:
+        raise ValueError(number)
+    return number
+
+
+# --- curvature -------------------------------------------------------------------------------------------------
+
+
+def mean_curvature(space: Space, second_moment: Array) -> Array:
+    """E[R_v] in coordinates, factor by factor of a product; 0 where the space is flat or does not know it."""
+    result = np.zeros_like(second_moment)
+    start = 0
+    for factor in space.parts:
+        block = slice(start, start + factor.dim)
+        start += factor.dim
+        if factor.has(Curvature) and not factor.is_flat:
+            result[block, block] = factor.capability(Curvature).mean_curvature(second_moment[block, block])
+    return result
+
+
+def _hessian(curvatures: Array) -> Array:
+    """t cot t, t\u00b2 = y, and t coth t for t\u00b2 = -y: what all records at one distance, across their direction, would give.
+
+    It is 1 - y/3 to first order, grows no faster than distances do in negative curvature, and stays away from 0.
+    """
+    angles = np.sqrt(np.minimum(np.abs(curvatures), np.where(curvatures > 0, MOST_CURVED, np.inf)))
+    return np.where(curvatures > 0, t_cot(np.minimum(angles, math.sqrt(MOST_CURVED))), t_coth(angles))
+
+
+# --- clearing moments of noise -----------------------------------------------------------------------------------
+
+
+def noise_edge(dim: int, noise: float) -> float:
+    """Eigenvalues of a symmetric matrix of noise are hardly ever above this: sqrt(2d) of one coordinate's, and more."""
+    return noise * math.sqrt(2 * dim) * (1 + TRACY_WIDOM / (2 * dim ** (2 / 3)))
+
+
+def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
+    """The eigenvalues beyond the edge, each made that of the matrix without noise; the others share what is left."""
+    values, vectors = np.linalg.eigh(noisy)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    seen = values > noise_edge(dim, noise)
+    true = (values + np.sqrt(np.maximum(values**2 - 2 * dim * noise**2, 0.0))) / 2
+    return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
+
+
+def _diagonal(noisy: Array, dim: int, noise: float, most: float) -> Spread:
+    """The entries that are hardly ever of noise alone; the others share what is left."""
+    order = np.argsort(noisy)[::-1]
+    values, seen = noisy[order], noisy[order] > noise * (1 + math.sqrt(2 * math.log(dim + 1)))
+    return Spread(_shared(values, seen, _within(float(noisy.sum()), most)), np.eye(dim)[:, order], seen)
+
+
+def _trace(noisy: Array, dim: int, noise: float, most: float) -> Spread:  # noqa: ARG001
+    """The same variance in all directions."""
+    return Spread(np.full(dim, _within(float(noisy), most) / dim), np.eye(dim), np.zeros(dim, dtype=bool))
+
+
+def _shared(values: Array, seen: Array, total: float) -> Array:
+    """The values that are seen, and for each other one its share of what they leave of the total."""
+    left = max(total - float(values[seen].sum()), 0.0)
+    return np.where(seen, values, left / max(len(values) - int(seen.sum()), 1))
+
+
+def _within(total: float, most: float) -> float:
+    return min(max(total, 0.0), most)
+
+
+CLEARED: dict[str, Callable[[Array, int, float, float], Spread]] = {
+    "full": _full,
+    "diagonal": _diagonal,
+    "trace": _trace,
+}

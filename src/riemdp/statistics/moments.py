@@ -1,0 +1,177 @@
+"""First and second moments of the records' coordinates at the ball's centre, in one linear release.
+
+M1 = (1/n) sum v_i and M2 = (1/n) sum v_i v_iᵀ, or its diagonal or trace, of the very same v_i, |v_i| <= r exactly. With
+Gaussian noise the second costs nothing: with the weights below, (M1, M2/c) has the sensitivity 2r/n of M1 alone.
+With Laplace noise the trace costs nothing either, and everything else a stated share. Proofs: docs/proofs/moments.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from riemdp.arithmetic import round_up
+from riemdp.errors import InputError, MechanismError
+from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.manifolds.base import FARTHEST, Array
+from riemdp.mechanisms import Mechanism
+from riemdp.mechanisms.visible import Visible, carry
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
+from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums
+from riemdp.privacy.release import Release
+from riemdp.privacy.spread import NoisyMoments
+from riemdp.privacy.summary import Summary
+from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
+from riemdp.statistics.sensitivity import with_solver_error
+
+if TYPE_CHECKING:
+    from flint import arb
+
+# Dimensions up to which 'auto' takes the full second moment: with Laplace noise, whose length grows with the number of
+# coordinates, far fewer; and up to which it can be asked for: 2 million numbers, a few seconds for a thousand records.
+FULL_WITH_GAUSSIAN, FULL_WITH_LAPLACE, LARGEST_FULL = 600, 24, 2048
+
+
+@dataclass(frozen=True)
+class Moments(Statistic):
+    """(M1, M2/c), with the weight c that belongs to the noise; what is made of it is a `Summary`."""
+
+    name: ClassVar[str] = "summary"
+
+    second: str = "auto"
+    noise: Wrapped = WRAPPED_GAUSSIAN
+    scale: float = math.nan  # of the noise, once it is planned
+
+    def __post_init__(self) -> None:
+        if self.second not in ("auto", *SECOND_MOMENTS):
+            names = ", ".join(map(repr, ("auto", *SECOND_MOMENTS)))
+            raise InputError(f"second = {self.second!r}: pass one of {names}.")
+
+    # --- public choices ----------------------------------------------------------------------------------------
+
+    def with_noise(self, mechanism: Mechanism) -> Moments:
+        """With the weights that belong to it."""
+        assert isinstance(mechanism, Wrapped)  # no other takes coordinates
+        return replace(self, noise=mechanism)
+
+    def with_scale(self, scale: float) -> Moments:
+        """Of which the noise is known: what is made of the moments depends on it."""
+        return replace(self, scale=scale)
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Which of the two norms measures the sensitivity."""
+        return self.noise.name == WRAPPED_GAUSSIAN.name
+
+    def which(self, dim: int) -> str:
+        """Which second moments are released: those asked for, or by the dimension."""
+        if self.second == "full" and dim > LARGEST_FULL:
+            raise MechanismError(
+                f"second = 'full' of {dim} dimensions are {dim * (dim + 1) // 2:,} numbers, too many: pass 'trace' or "
+                f"'diagonal' (full second moments have at most {LARGEST_FULL} dimensions)."
+            )
+        if self.second != "auto":
+            return self.second
+        return "full" if dim <= (FULL_WITH_GAUSSIAN if self.is_gaussian else FULL_WITH_LAPLACE) else "trace"
+
+    def weight(self, ball: Ball) -> float:
+        """c, public and rounded up: the least that costs nothing, or for Laplace noise 2r (moments.md, section 4)."""
+        if not self.is_gaussian:
+            return 2 * ball.radius
+        only_trace = self.which(ball.space.dim) == "trace" or ball.space.dim == 1
+        return round_up(_free_for_trace if only_trace else _free_for_matrix, ball.radius)
+
+    def weights(self, ball: Ball) -> Array:
+        """Of each of the numbers: an entry beside the diagonal stands for two, and counts sqrt2."""
+        dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
+        on_diagonal = np.full(1 if which == "trace" else dim, c)
+        if which != "full":
+            return on_diagonal
+        beside = round_up(lambda x: x / _root(2), c)
+        return np.concatenate([on_diagonal, np.full(dim * (dim - 1) // 2, beside)])
+
+    # --- the release -------------------------------------------------------------------------------------------
+
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """That of the tangent mean, to the last bit, where second moments cost nothing."""
+        refuse_footpoint(footpoint, "summary")
+        if self.is_gaussian or self.which(ball.space.dim) == "trace" or ball.space.dim == 1:
+            return linear_sensitivity(ball, n)
+        exact = round_up(lambda r, c: _sum_of_lengths(r, c) / n, ball.radius, self.weight(ball))
+        return with_solver_error(exact, 2 * UNIT_ROUNDOFF * ball.radius)
+
+    def rooms(self, ball: Ball) -> tuple[Ball, ...]:
+        """One for each moment."""
+        c = self.weight(ball)
+        return vectors_up_to(ball.radius, ball.space.dim), vectors_up_to(ball.radius**2 / c, len(self.weights(ball)))
+
+    def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Both moments, of exact sums, each number rounded once."""
+        return self.of_sums(records.moment_sums(self.which(records.space.dim)))
+
+    def of_sums(self, sums: MomentSums) -> tuple[Array, Array]:
+        """The same of sums of all records."""
+        return sums.means(self.weights(sums.ball).tolist())
+
+    def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
+        """Of the mean: root mean square distance by which the noise of the first moment moves it."""
+        return mechanism.expected_error(scale, ball)
+
+    # --- post-processing ---------------------------------------------------------------------------------------
+
+    def finish(self, noisy: list[Visible], ball: Ball, n: int) -> Array:  # noqa: ARG002
+        """The Fréchet mean of each draw (docs/proofs/moments.md, section 5)."""
+        second = noisy[1].vectors
+
+        def means(first: Array) -> Array:
+            pairs = zip(first, second, strict=True)
+            return np.stack([self.noisy(*pair, ball).mean_coordinates(ball.space, ball.radius) for pair in pairs])
+
+        return carry(noisy[0].then(means), np.zeros(ball.space.dim), ball)
+
+    def completed(self, release: Release, noisy: list[Visible]) -> Summary:
+        """The release with its moments, in the ball in which they were drawn."""
+        moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
+        return Summary(**vars(release) | {"moments": moments, "fill": moments.fill(release.ball.radius)})
+
+    def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
+        """One draw, in the units of the coordinates."""
+        dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
+        numbers = np.clip(second, -FARTHEST, FARTHEST) * self.weights(ball)
+        shaped = {"full": _symmetric, "diagonal": np.asarray, "trace": np.squeeze}[which](numbers)
+        deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
+        return NoisyMoments(which, np.clip(first, -FARTHEST, FARTHEST), shaped, deviations[0], c * deviations[1])
+
+
+def _free_for_matrix(radius: arb) -> arb:
+    """sqrt2 r: the full second moment, or its diagonal, over this costs nothing with Gaussian noise."""
+    return radius * _root(2)
+
+
+def _free_for_trace(radius: arb) -> arb:
+    """sqrt(10 sqrt5 - 22) r, about 0.6006 r: the same for the trace alone."""
+    return radius * (10 * _root(5) - 22).sqrt()
+
+
+def _sum_of_lengths(radius: arb, c: arb) -> arb:
+    """The largest |v - w| + |v vᵀ - w wᵀ|/c of vectors no longer than the radius (moments.md, section 4)."""
+    k = _root(2) * radius / c
+    cosine = ((1 + 8 * k**2).sqrt() - 1) / (4 * k)
+    return 2 * radius * (1 - cosine**2).sqrt() * (1 + k * cosine)
+
+
+def _root(number: int) -> arb:
+    from flint import arb
+
+    return arb(number).sqrt()
+
+
+def _symmetric(numbers: Array) -> Array:
+    """The matrix of which this is the upper triangle."""
+    dim = (math.isqrt(8 * len(numbers) + 1) - 1) // 2
+    matrix, (i, j) = np.diag(numbers[:dim]), np.triu_indices(dim, 1)
+    matrix[i, j] = matrix[j, i] = numbers[dim:]
+    return matrix
