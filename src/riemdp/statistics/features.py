@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
 from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.quantile import STEPS, RadiusLaw, radius_strength
@@ -24,8 +24,10 @@ from riemdp.statistics.quantile import STEPS, RadiusLaw, radius_strength
 # 2^14 records, then add up exactly in float64.
 FEATURE_BITS = 19
 INTERCEPT = 0.25  # the last feature of every record: as long as a usual residual in one direction
-LENGTHS = 30  # on the list of lengths: down to a 32nd
+LENGTHS = 72  # on the list of lengths: down to a 4,096th
 OUTSIDE = 0.1  # the share of the records that may be shortened for nothing
+# Below these, no direction's spread is believed: a share of the edge of the noise's spectrum, and one of the radius.
+LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +53,22 @@ class Features:
         return np.column_stack([cut, np.full(len(cut), INTERCEPT)])
 
 
-def whitening(first: Array, second: Array, noise: float) -> tuple[Array, Array]:
-    """(matrix, offset) that make the records' covariance the identity, as far as its noise lets one see.
+def whitening(moments: NoisyMoments, radius: float) -> Features:
+    """Features in which the records' covariance is the identity, as far as its noise lets one see.
 
-    Eigenvalues within the spectrum of the noise, sqrt(2d) times its scale per coordinate, count as their average, but
-    no less than a part of that edge: directions in which nothing is known are not blown up.
+    Directions in which nothing is seen but noise are not blown up beyond a part of the noise's own edge.
     """
-    dim = len(first)
-    values, vectors = np.linalg.eigh(second - np.outer(first, first))
-    edge = noise * math.sqrt(2 * dim)
-    is_seen = values > edge
-    seen = np.where(is_seen, (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2, 0.0)
-    rest = (values.sum() - seen.sum()) / max(1, int((~is_seen).sum()))
-    floor = max(rest, LEAST_OF_EDGE * edge, np.finfo(float).tiny)
-    values = np.where(is_seen, np.maximum(seen, floor), floor)
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T), first
+    spread = moments.about_mean(radius)
+    floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), (LEAST_SPREAD * radius) ** 2)
+    deviations = np.sqrt(np.maximum(spread.variances, floor))
+    matrix = (spread.directions / deviations) @ spread.directions.T
+    longest = (radius + float(np.linalg.norm(moments.first))) / float(deviations.min())
+    return Features(np.asarray(matrix), moments.first, longest)
 
 
-LEAST_OF_EDGE = 0.3
-
-
-def with_private_length(features: Features, records: Bounded, share: Guarantee, chance: Chance) -> Features:
+def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
     """The same with a length that leaves about a tenth of the records outside, drawn for a share of the guarantee."""
-    law, longest = RadiusLaw(radius_strength(share), math.floor(OUTSIDE * records.n)), features.length
+    longest = features.length
     lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
 
     def outside() -> list[int]:
@@ -81,3 +76,8 @@ def with_private_length(features: Features, records: Bounded, share: Guarantee, 
         return records.mapped(features.raw, body).outside(lengths_below)
 
     return replace(features, length=[longest, *lengths_below][chance.step(law, outside)])
+
+
+def length_law(n: int, share: Guarantee) -> RadiusLaw:
+    """Of the length, for n records."""
+    return RadiusLaw(radius_strength(share), math.floor(OUTSIDE * n))

@@ -7,10 +7,8 @@ gradients of a block of records exactly, whatever the order (docs/proofs/classif
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -115,13 +113,5 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
 
 
 def step_length(n: int, strength: float, steps: int) -> float:
-    """So long that all steps together reach as far as n strength allows: beyond that, noise grows faster than they gain."""
+    """So long that all steps together lead n strength far, beyond which their noise grows faster than they gain."""
     return min(n * strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
-
-
-def steps_for(strength: float, is_pure: bool) -> int:  # noqa: ARG001
-    """How many, from public numbers."""
-    return 5 if is_pure else 100
-
-
-__all__ = ["LogisticLoss", "LabelledFeatures", "math"]
