@@ -70,10 +70,10 @@ class GradientMean(Statistic):
 
 @dataclass(frozen=True)
 class Path:
-    """Where a descent led: the average of its later points, and what the steps spent."""
+    """Where a descent led: the average of its later points; noise and grid of its steps."""
 
     point: Array
-    stages: tuple[Stage, ...]
+    plan: Plan
     grid: float | None
 
 
@@ -104,12 +104,9 @@ class Descent:
             point, grid = self.objective.moved(point, Visible(drawn.points[0])), drawn.grid
             points.append(point)
         first = int(len(points) * (1 - AVERAGED))
-        return Path(self.objective.average(points[first:]), self._stages(), grid)
+        return Path(self.objective.average(points[first:]), self.plans()[0], grid)
 
-    def _stages(self) -> tuple[Stage, ...]:
-        """All steps in one line of the record if they have one share, as they do but for the last one's roundings."""
-        body = self.objective.body
-        return tuple(
-            Stage("step", share, plan.mechanism, plan.sensitivity, plan.scale, body.center, body.radius)
-            for share, plan in zip(self.shares, self.plans(), strict=True)
-        )
+    def stage(self, share: Guarantee, place: Ball) -> Stage:
+        """All steps as one entry of the record, for their common share; the records were looked at in that place."""
+        plan, task = self.plans()[0], f"{len(self.shares)} steps"
+        return Stage(task, share, plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)

@@ -14,11 +14,12 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
-from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.release import Stage
 from riemdp.privacy.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import vectors_up_to
-from riemdp.statistics.quantile import STEPS, RadiusLaw, radius_strength
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 
 # Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
 # 2^14 records, then add up exactly in float64.
@@ -42,15 +43,20 @@ class Features:
         """matrix (v - offset): what the length is about."""
         return np.asarray((coords - self.offset) @ self.matrix.T)
 
-    def __call__(self, coords: Array) -> Array:
-        """(n, d + 1), each row by itself; whatever the numbers are, the first d of a row are no longer than 1."""
+    def vectors(self, coords: Array) -> Array:
+        """u (n, d), each row by itself; whatever the numbers are, none is longer than 1."""
         step = 2.0**-FEATURE_BITS
         with np.errstate(all="ignore"):
             vectors = self.raw(coords) / self.length
             vectors = vectors * np.minimum(1.0, (1 - step) / lengths(vectors))[:, None]
             cut = np.trunc(vectors / step) * step
         cut[~(np.square(cut).sum(axis=1) <= 1.0)] = 0.0  # exact: squares of 19 bits; not a number counts as 0
-        return np.column_stack([cut, np.full(len(cut), INTERCEPT)])
+        return cut
+
+    def __call__(self, coords: Array) -> Array:
+        """x (n, d + 1)."""
+        vectors = self.vectors(coords)
+        return np.column_stack([vectors, np.full(len(vectors), INTERCEPT)])
 
 
 def whitening(moments: NoisyMoments, radius: float) -> Features:
@@ -81,3 +87,8 @@ def with_private_length(features: Features, records: Bounded, law: RadiusLaw, ch
 def length_law(n: int, share: Guarantee) -> RadiusLaw:
     """Of the length, for n records."""
     return RadiusLaw(radius_strength(share), math.floor(OUTSIDE * n))
+
+
+def length_stage(features: Features, share: Guarantee, law: RadiusLaw, place: Ball) -> Stage:
+    """The length on record, with the ball in which the features are taken."""
+    return Stage(f"length {features.length:.6g}", share, MECHANISM, 1.0, 1 / law.strength, place.center, place.radius)

@@ -7,19 +7,27 @@ gradients of a block of records exactly, whatever the order (docs/proofs/classif
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
+from riemdp.accounting.guarantee import GDP, PureDP
 from riemdp.caching import cached_property
 from riemdp.io.rows import Rows
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.calibration import _largest
+from riemdp.statistics.adaptation import split
+from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import vectors_up_to
-from riemdp.statistics.descent import Objective
+from riemdp.statistics.class_means import Labelled
+from riemdp.statistics.descent import Descent, Objective
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features
+from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 
 LONGEST_GRADIENT = 0.25
 RESIDUAL_BITS = 19
@@ -37,10 +45,10 @@ class LabelledFeatures:
     n: int
 
     @classmethod
-    def of(cls, records: Bounded, labels: Array, features: Features) -> LabelledFeatures:
+    def of(cls, known: Labelled, features: Features) -> LabelledFeatures:
         """Kept in memory if they are few."""
-        rows = records._coordinates.turned(features)
-        return cls(rows.kept(records.space.dim + 1), labels, records.n)
+        rows = known.records._coordinates.turned(features)
+        return cls(rows.kept(known.records.space.dim + 1), known.labels, known.records.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +120,39 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
     return np.asarray(whole)
 
 
-def step_length(n: int, strength: float, steps: int) -> float:
-    """So long that all steps together lead n strength far, beyond which their noise grows faster than they gain."""
-    return min(n * strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
+# --- the classifier ----------------------------------------------------------------------------------------------
+
+STEPS, PURE_STEPS = 100, 5  # with pure epsilon, each step costs as much noise as all others together
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticRegression(LinearClassifier):
+    """By descent: equal steps from 0, whose later points are averaged."""
+
+    name: ClassVar[str] = "logistic-regression"
+
+    steps: int | None = None
+
+    @cached_property
+    def descent(self) -> Descent:
+        """How many steps and how long they are, from public numbers.
+
+        All together may lead n strength far, beyond which their noise grows faster than they gain.
+        """
+        share, dim = self.shares[2], self.ball.space.dim
+        is_pure, numbers = isinstance(share, PureDP), (dim + 1) * self.classes
+        steps = self.steps or (PURE_STEPS if is_pure else STEPS)
+        strength = share.epsilon / math.sqrt(numbers) if isinstance(share, PureDP) else _largest(GDP, share)
+        step = min(self.n * strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
+        return Descent(LogisticLoss(dim, self.class_weights, step), self.n, tuple(split(share, [1 / steps] * steps)))
+
+    def insist(self) -> None:
+        """Raise what some step would."""
+        self.descent.plans()
+
+    def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
+        """The weights to which the steps lead."""
+        descent, known = self.descent, LabelledFeatures.of(records, features)
+        path = descent.run(known, chance, np.zeros(descent.objective.body.space.dim))
+        stage = descent.stage(self.shares[2], records.records.ball)
+        return Learnt(path.point.reshape(-1, self.classes), path.plan, path.grid, stage)
