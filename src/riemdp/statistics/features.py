@@ -26,7 +26,7 @@ from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_stren
 FEATURE_BITS = 19
 INTERCEPT = 0.25  # the last feature of every record: as long as a usual residual in one direction
 LENGTHS = 72  # on the list of lengths: down to a 4,096th
-OUTSIDE = 0.1  # the share of the records that may be shortened for nothing
+OUTSIDE = 0.25  # the share of the records that may be shortened for nothing
 # Below these, no direction's spread is believed: a share of the edge of the noise's spectrum, and one of the radius.
 LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
 
