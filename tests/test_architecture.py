@@ -31,9 +31,17 @@ def test_functions_are_short():
     assert lengths[int(0.9 * len(lengths))] <= 15
 
 
+def code_lines(file):
+    """All lines but those of docstrings, which public names have long ones of."""
+    nodes = (node for node in ast.walk(TREES[file]) if isinstance(node, DOCUMENTED) and ast.get_docstring(node))
+    told = sum(node.body[0].end_lineno - node.body[0].lineno + 1 for node in nodes)
+    return len(file.read_text("utf-8").splitlines()) - told
+
+
 def test_files_fit_into_one_sitting():
-    lines = {file.relative_to(PACKAGE).as_posix(): len(file.read_text("utf-8").splitlines()) for file in FILES}
-    assert {name: count for name, count in lines.items() if count > 550} == {}
+    lines = {file.relative_to(PACKAGE).as_posix(): code_lines(file) for file in FILES}
+    assert {name: count for name, count in lines.items() if count > 450} == {}
+    assert max(lines.values()) > 300  # what is counted is there
 
 
 # --- docstrings -----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Differential privacy for data that live on curved spaces."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -38,6 +38,9 @@ from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
 from riemdp.version import __version__
+
+if TYPE_CHECKING:  # at run time they come through __getattr__
+    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 
 __all__ = [
     "GDP",
@@ -105,3 +108,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'riemdp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What is public, the estimators too, and nothing that is there only since something was imported."""
+    return sorted(__all__)

@@ -21,6 +21,7 @@ from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Plan
@@ -52,9 +53,43 @@ LARGEST_ORDER = 1e9  # the divergence grows with the order: a lower one gives a 
 class Audit:
     """Lower bounds on the parameters of a claim; all of them are right with probability `confidence`.
 
-    `lower` has a bound for each parameter of the claim (RDP: at its alpha; ApproxDP: on epsilon at the claimed delta
-    and on delta at the claimed epsilon). `epsilon_lower` is one on the epsilon of differential privacy: with the
-    claimed delta for ApproxDP, else with delta = 0.
+    A bound above what is claimed refutes the claim; one below it proves nothing.
+
+    Parameters
+    ----------
+    claimed : Guarantee
+        What was audited.
+    lower : dict
+        A bound for each parameter of the claim (RDP: at its alpha; ApproxDP: on epsilon at the claimed delta
+        and on delta at the claimed epsilon).
+    epsilon_lower : float
+        A bound on the epsilon of differential privacy: with the claimed delta for ApproxDP, else with delta = 0.
+    confidence : float
+        The probability that all bounds are right.
+    draws : int
+        Of each of the two neighbours.
+    mechanism : str or None
+        Its name, if that is known.
+    neighbours : str or None
+        Which pair of data sets told most.
+    scale : float or None
+        Of the noise.
+    sensitivity : float or None
+        How far one record can move the statistic.
+    adapt : bool
+        Whether the release adapts to its records.
+
+    See Also
+    --------
+    audit : Of private means.
+    audit_draws : Of any mechanism.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> draws = np.random.default_rng(0).normal(size=(2, 4000, 1))
+    >>> rd.audit_draws(draws[0], draws[1] + 1.0, rd.GDP(1.0)).holds
+    True
     """
 
     claimed: Guarantee
@@ -70,11 +105,32 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is not contradicted."""
+        """Whether the claim is not contradicted.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> draws = np.random.default_rng(0).normal(size=(2, 4000, 1))
+        >>> rd.audit_draws(draws[0], draws[1], "mu=1").holds
+        True
+        """
         return all(bound <= self.claimed.parameters[name] for name, bound in self.lower.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data that JSON can hold."""
+        """Plain JSON data.
+
+        Returns
+        -------
+        dict
+            All of it, and whether the claim holds.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> draws = np.random.default_rng(0).normal(size=(2, 4000, 1))
+        >>> rd.audit_draws(draws[0], draws[1], "mu=1").to_dict()["holds"]
+        True
+        """
         return {"riemdp": "audit", **asdict(self), "claimed": self.claimed.to_dict(), "holds": self.holds}
 
 
@@ -310,9 +366,39 @@ def _conclude(
 
 
 def audit_draws(a: Any, b: Any, guarantee: Guarantee | str, *, confidence: float = 0.9999) -> Audit:
-    """Audit any mechanism: `a` and `b`, (draws, d), are independent draws of its outputs under neighbouring data.
+    """Audit any mechanism, from independent draws of its outputs under neighbouring data.
 
     Outputs are given by d coordinates of whatever kind. The first quarter of the draws choose the test.
+
+    Parameters
+    ----------
+    a, b : array of shape (draws, d)
+        Outputs under one data set, and under another one that differs by one replaced record; at least 100 of each.
+    guarantee : Guarantee or str
+        What is claimed of the mechanism.
+    confidence : float
+        The probability that all bounds are right.
+
+    Returns
+    -------
+    Audit
+        Lower bounds; `holds` says whether they leave the claim standing.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+
+    See Also
+    --------
+    audit : Of private means.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> draws = np.random.default_rng(0).normal(size=(2, 4000, 1))
+    >>> rd.audit_draws(draws[0], draws[1] + 3.0, rd.GDP(1.0)).holds
+    False
     """
     guarantee = as_guarantee(guarantee)
     samples, error = (_sample(a, "a"), _sample(b, "b")), _error(confidence)
@@ -329,10 +415,10 @@ def audit(
     n: int,
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    statistic: str = "frechet-mean",
+    mechanism: MechanismName = "auto",
+    statistic: StatisticName = "frechet-mean",
     footpoint: Any = None,
-    calibration: str = "analytic",
+    calibration: CalibrationName = "analytic",
     adapt: bool | Adaptation = False,
     draws: int | None = None,
     confidence: float = 0.9999,
@@ -341,9 +427,61 @@ def audit(
 ) -> Audit:
     """An empirical lower bound on what `private_mean` of n records in the ball leaks, on worst-case neighbours.
 
-    Simulates `draws` releases of each neighbour (see `simulate`; by default 10^6, or 10^4 with `adapt`, which makes
-    them one by one); `progress` is told how many are new, 2 draws in all. A quarter of them choose the data sets and
+    Simulates releases of two neighbouring data sets (see `simulate`). A quarter of the draws choose the data sets and
     the test. Needs no data.
+
+    Parameters
+    ----------
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    n : int
+        The number of records.
+    guarantee : Guarantee or str
+        What is claimed, and what noise is made for.
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    adapt : bool or Adaptation
+        Whether, and how, the release adapts to its records.
+    draws : int, optional
+        Of each neighbour; by default 10^6, or 10^4 with `adapt`, which makes them one by one.
+    confidence : float
+        The probability that all bounds are right.
+    seed : int
+        Of the simulation.
+    progress : callable, optional
+        Told, again and again, how many draws are new: 2 `draws` in all.
+
+    Returns
+    -------
+    Audit
+        Lower bounds; `holds` says whether they leave the claim standing.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    MechanismError
+        If no mechanism, or not the one asked for, gives the guarantee in this ball.
+
+    See Also
+    --------
+    audit_draws : Of any mechanism, from its outputs.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> found = rd.audit(rd.Ball(rd.Euclidean(1), [0.0], 1.0), 10, rd.GDP(1.0), draws=10_000)
+    >>> found.holds, 0.5 < found.lower["mu"] <= 1.0
+    (True, True)
     """
     ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count = default_draws(adapt) if draws is None else draws

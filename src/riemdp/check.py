@@ -20,7 +20,36 @@ QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 @dataclass(frozen=True)
 class Check:
-    """How records lie in a ball. **Not private**: for the curator's eyes, never to publish or to choose a ball by."""
+    """How records lie in a ball. **Not private**.
+
+    For the curator's eyes, never to publish or to choose a ball by.
+
+    Parameters
+    ----------
+    n : int
+        The number of records.
+    unusable : int
+        Records that are not finite, or no point of the space: a release takes the ball's centre instead.
+    outside : int
+        Records that a release moves onto the ball's rim.
+    radius : float
+        Of the ball.
+    distances : dict
+        Quantiles of the distances of usable records to the centre, by level.
+    findings : tuple of str
+        What looks wrong with the data or the ball, in words.
+
+    See Also
+    --------
+    check : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> found = rd.check(np.array([[0.5], [3.0], [np.nan]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0))
+    >>> found.inside, found.outside, found.unusable
+    (1, 1, 1)
+    """
 
     n: int
     unusable: int  # not finite, or no point of the space: a release takes the ball's centre instead
@@ -31,11 +60,30 @@ class Check:
 
     @property
     def inside(self) -> int:
-        """Records that a release uses as they are."""
+        """Records that a release uses as they are.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.check(np.array([[0.5], [3.0]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).inside
+        1
+        """
         return self.n - self.unusable - self.outside
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Plain JSON data. **Not private**.
+
+        Returns
+        -------
+        dict
+            All of it, marked as not private.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.check(np.array([[0.5]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).to_dict()["private"]
+        False
+        """
         quantiles = {f"{level:g}": value for level, value in self.distances.items()}
         known = vars(self) | {"inside": self.inside, "distances": quantiles, "findings": list(self.findings)}
         return {"riemdp": "check", "private": False} | known
@@ -54,6 +102,35 @@ def check(X: Any, ball: Ball | BallMapping) -> Check:
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
     that are mirror images of the centre's kind; each space says what it is of its records.
+
+    Parameters
+    ----------
+    X : array of shape (n, *point_shape)
+        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+
+    Returns
+    -------
+    Check
+        **Not private**: how many records are outside or unusable, how far away, and findings.
+
+    Raises
+    ------
+    InputError
+        If the ball, or the shape or type of X, is not as described.
+
+    See Also
+    --------
+    private_mean : The release.
+    plan : What can be known without data.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.check(np.array([[0.5], [3.0], [np.nan]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).outside
+    1
     """
     ball = as_ball(ball)
     distances, *measured = Rows(Bounded(X, ball)._raw, (partial(_looks, ball),)).all().T

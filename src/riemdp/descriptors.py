@@ -20,6 +20,7 @@ from riemdp.errors import InputError
 from riemdp.io.sources import is_dask
 from riemdp.kernels.threads import map_ranges, this_thread_only
 from riemdp.manifolds.base import Array
+from riemdp.names import FeaturesName
 
 Region = tuple[int, int, int, int]
 
@@ -36,7 +37,7 @@ BLOCK_PIXELS = 2**16
 
 
 def covariance_descriptors(
-    images: ArrayLike, eta: float = 1e-6, features: str = "tuzel", *, region: Region | None = None
+    images: ArrayLike, eta: float = 1e-6, features: FeaturesName = "tuzel", *, region: Region | None = None
 ) -> Array:
     """Covariance descriptors (n, k, k) of grey images (n, h, w) or RGB images (n, h, w, 3).
 
@@ -46,10 +47,40 @@ def covariance_descriptors(
       arctan(|I_x| / |I_y|), with I in [0, 1], x = column/w and y = row/h (Utpala et al. 2023);
     - "five" (k = 5): I, |I_x|, |I_y|, |I_xx|, |I_yy|, with I in [0, 255].
 
-    S are the pixels of `region` = (top, left, height, width), by default the whole image, that lie at least
-    two pixels inside the image, where the derivatives' kernels fit; pad the images to describe their rim too.
-    Derivatives of a colour image are those of its luma. `images` holds uint8, 0 to 255, or floats, 0 to 1. Of a
-    Dask array the descriptors are one too: they are computed when they are used, where its chunks are.
+    S are the pixels of the region that lie at least two pixels inside the image, where the derivatives' kernels fit;
+    pad the images to describe their rim too. Derivatives of a colour image are those of its luma.
+
+    Parameters
+    ----------
+    images : array of shape (n, h, w) or (n, h, w, 3)
+        Of uint8, 0 to 255, or floats, 0 to 1; an array, or a Dask array.
+    eta : float
+        What is added to the diagonal, above 0: no eigenvalue is smaller.
+    features : str
+        "tuzel" or "five".
+    region : tuple of int, optional
+        (top, left, height, width) in pixels; by default the whole image.
+
+    Returns
+    -------
+    array of shape (n, k, k)
+        Symmetric positive definite matrices. Of a Dask array the descriptors are one too: they are computed when they
+        are used, where its chunks are.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described, or a float is outside [0, 1].
+
+    See Also
+    --------
+    descriptor_eigenvalue_bounds : Public bounds on their spectra, for a ball.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.covariance_descriptors(np.zeros((3, 16, 16), dtype=np.uint8)).shape
+    (3, 9, 9)
     """
     pixels: Any = images if is_dask(images) else _as_array(images)
     _check_images(pixels.shape, pixels.dtype)
@@ -98,12 +129,44 @@ class _Job:
 
 
 def descriptor_eigenvalue_bounds(
-    channels: int, eta: float = 1e-6, features: str = "tuzel", tight: bool = True
+    channels: int, eta: float = 1e-6, features: FeaturesName = "tuzel", tight: bool = True
 ) -> tuple[float, float]:
-    """(lo, hi) = (eta, b + eta): every eigenvalue of every descriptor lies between them; public.
+    """Public bounds (lo, hi) = (eta, b + eta) on every eigenvalue of every covariance descriptor.
 
     tight: b = sum over the features of range²/4, since a variable in [0, c] has variance at most c²/4
     (tuzel: 2.867 grey, 3.367 RGB). Otherwise the papers' b: 12 grey, 14 RGB, and 5·255² for "five".
+
+    Parameters
+    ----------
+    channels : int
+        1 for grey images, 3 for RGB images.
+    eta : float
+        As of `covariance_descriptors`.
+    features : str
+        "tuzel" or "five".
+    tight : bool
+        Whether to take the sharper bound rather than the papers'.
+
+    Returns
+    -------
+    tuple of float
+        The lower and the upper bound, for `Ball.from_eigenvalue_bounds`.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+
+    See Also
+    --------
+    covariance_descriptors : The descriptors.
+    Ball.from_eigenvalue_bounds : The ball that holds them.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> [round(bound, 3) for bound in rd.descriptor_eigenvalue_bounds(1, eta=0.001)]
+    [0.001, 2.868]
     """
     jitter = _positive_eta(eta)
     _extractor(features)

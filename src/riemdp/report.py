@@ -13,7 +13,7 @@ from html import escape as escape_html
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from riemdp.io.values import numbers_of
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS
+from riemdp.names import StatisticName
 from riemdp.plots import (
     STATISTIC_NAMES,
     figure_bytes,
@@ -375,7 +376,7 @@ def _other_plans(release: Release) -> list[Plan]:
     if release.statistic not in statistic_names():  # several class means at once: no plan compares their mechanisms
         return []
     try:
-        found = plan(ball, release.n, release.guarantee, statistic=release.statistic)
+        found = plan(ball, release.n, release.guarantee, statistic=cast(StatisticName, release.statistic))
     except (InputError, MechanismError):  # InputError: of a statistic or for a mechanism that is not known here
         return []
     return [row for row in found if row.mechanism != release.mechanism]

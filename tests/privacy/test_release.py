@@ -234,7 +234,7 @@ def test_it_holds_and_shows_nothing_private():
     tame, wild = (rd.private_mean(X, ball, rd.GDP(1.0)) for X in ([[0.1, 0.2]] * 4, [[np.nan, 7e9]] * 4))
     assert tame.to_dict() | {"value": 0} == wild.to_dict() | {"value": 0}
     public = {"value", "statistic", "guarantee", "mechanism", "scale", "sensitivity", "expected_error", "grid",
-              "space", "center", "radius", "n", "version", "stages", "kind"}  # fmt: skip
+              "space", "center", "radius", "n", "version", "stages", "kind", "fill"}  # fmt: skip
     assert set(vars(wild)) == public
     assert repr(tame).replace(repr(tame.value), "") == repr(wild).replace(repr(wild.value), "")
     assert repr(space) in repr(wild)
@@ -396,9 +396,9 @@ def written(data, tmp_path):
 def test_files_say_their_format_and_those_of_before_are_read(tmp_path):
     made = some_release()
     data = made.to_dict()
-    assert (data["format"], data["kind"]) == (2, "point")
-    old = {name: value for name, value in data.items() if name not in ("format", "kind")}
-    for stamp in ({}, {"format": 0}, {"format": 1}):
+    assert (data["format"], data["kind"], data["class"]) == (3, "point", "Release")
+    old = {name: value for name, value in data.items() if name not in ("format", "kind", "class", "fill")}
+    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}):
         assert rd.Release.load(written(old | stamp, tmp_path)).to_dict() == data
 
 

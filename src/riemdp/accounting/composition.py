@@ -23,11 +23,43 @@ def compose(guarantees: Iterable[Guarantee | str], like: G) -> G | None: ...
 @overload
 def compose(guarantees: Iterable[Guarantee | str], like: str) -> Guarantee | None: ...
 def compose(guarantees: Iterable[Guarantee | str], like: Guarantee | str) -> Guarantee | None:
-    """The total of adaptive sequential composition as a guarantee of like's type; None if nothing was spent.
+    """The total of adaptive sequential composition as a guarantee of like's type.
 
     Strengths add up (GDP: their squares), for RDP at like's alpha. ApproxDP gets the delta at like's epsilon, exact
     for GDP, else by pessimistic privacy loss distributions. The order of the entries does not matter, and more of
     them never come to less.
+
+    Parameters
+    ----------
+    guarantees : iterable of Guarantee or str
+        What was spent, in any order and of any types from which like's type follows; also as texts.
+    like : Guarantee or str
+        What the total is to be like; its strength does not matter.
+
+    Returns
+    -------
+    Guarantee or None
+        Of like's type, with the assumptions of all; None if nothing was spent.
+
+    Raises
+    ------
+    InputError
+        If something is not a guarantee.
+    MechanismError
+        If nothing of like's type follows from an entry.
+
+    See Also
+    --------
+    Ledger : Keeps such a total in a file, below a budget.
+    Guarantee.split : The other way round: equal parts of a whole.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.compose([rd.PureDP(0.2)] * 5, rd.PureDP(1.0))
+    PureDP(epsilon=1.0)
+    >>> round(rd.compose([rd.GDP(0.5), rd.PureDP(0.1)], rd.ApproxDP(1.0, 1e-6)).delta, 4)
+    0.0077
     """
     entries, like = list(map(as_guarantee, guarantees)), as_guarantee(like)
     if not all(isinstance(entry, Guarantee) for entry in (*entries, like)):

@@ -33,6 +33,30 @@ class Guarantee:
 
     `a <= b`, or `a.implies(b)`: provably, whatever keeps a keeps b. A partial order, also across types;
     `assumptions` (texts: what the proof takes for granted) enter neither it nor equality.
+    This is the base class: make one of `PureDP`, `ApproxDP`, `GDP`, `ZCDP` and `RDP`.
+
+    Parameters
+    ----------
+    assumptions : tuple of str
+        What the proof takes for granted, in words; kept sorted and without repetitions.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits, or an assumption is no text.
+
+    See Also
+    --------
+    compose : What several guarantees spend together.
+    Ledger : A budget in a file, from which releases spend.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.PureDP(0.5) <= rd.PureDP(1.0), rd.PureDP(1.0) <= rd.GDP(1.0)
+    (True, False)
+    >>> print(rd.GDP(0.5))
+    (mu = 0.5)-Gaussian differential privacy, replace-one adjacency
     """
 
     adjacency: ClassVar[str] = "replace-one"
@@ -49,7 +73,14 @@ class Guarantee:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters by name; the last one, the strength, grows with what may leak."""
+        """The parameters by name; the last one, the strength, grows with what may leak.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.ApproxDP(1.0, 1e-6).parameters
+        {'epsilon': 1.0, 'delta': 1e-06}
+        """
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "assumptions"}
 
     def __repr__(self) -> str:
@@ -62,13 +93,47 @@ class Guarantee:
         return f"({values})-{self.notion}, {self.adjacency} adjacency{assuming}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, from which `from_dict` makes an equal guarantee."""
+        """Plain JSON data, from which `from_dict` makes an equal guarantee.
+
+        Returns
+        -------
+        dict
+            Its type, adjacency, parameters and assumptions.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.GDP(0.5).to_dict()
+        {'type': 'GDP', 'adjacency': 'replace-one', 'mu': 0.5, 'assumptions': []}
+        """
         kind = {"type": type(self).__name__, "adjacency": self.adjacency}
         return kind | self.parameters | {"assumptions": list(self.assumptions)}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Guarantee:
-        """The guarantee that `to_dict` described; a missing, unknown or wrong field is an InputError."""
+        """The guarantee that `to_dict` described.
+
+        Parameters
+        ----------
+        data : mapping
+            What `to_dict` gave.
+
+        Returns
+        -------
+        Guarantee
+            An equal one, of the type that the data name.
+
+        Raises
+        ------
+        InputError
+            If a field is missing, unknown or wrong.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Guarantee.from_dict(rd.GDP(0.5).to_dict())
+        GDP(mu=0.5)
+        """
         kinds = {kind.__name__: kind for kind in Guarantee.__subclasses__()}
         kind = kinds.get(str(data.get("type"))) if isinstance(data, Mapping) else None
         names = {f.name for f in fields(kind)} if kind else set()
@@ -99,7 +164,8 @@ class Guarantee:
 
         Examples
         --------
-        >>> Guarantee.from_text("epsilon=1, delta=1e-6")
+        >>> import riemdp as rd
+        >>> rd.Guarantee.from_text("epsilon=1, delta=1e-6")
         ApproxDP(epsilon=1.0, delta=1e-06)
         """
         given = _numbers_by_name(text)
@@ -109,7 +175,24 @@ class Guarantee:
         raise InputError(f"{name} = {text!r}: {TEXTS}.")
 
     def with_assumptions(self: G, *more: str) -> G:
-        """The same guarantee under further assumptions."""
+        """The same guarantee under further assumptions.
+
+        Parameters
+        ----------
+        *more : str
+            What the proof takes for granted as well, in words.
+
+        Returns
+        -------
+        Guarantee
+            Of the same type and parameters.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.GDP(1.0).with_assumptions("labels are public").assumptions
+        ('labels are public',)
+        """
         return replace(self, assumptions=(*self.assumptions, *more))
 
     def split(self: G, parts: int) -> list[G]:
@@ -133,7 +216,8 @@ class Guarantee:
 
         Examples
         --------
-        >>> PureDP(1.0).split(5)[0]
+        >>> import riemdp as rd
+        >>> rd.PureDP(1.0).split(5)[0]
         PureDP(epsilon=0.2)
         """
         count, power = whole_number(parts, "parts", 1), 2 if isinstance(self, GDP) else 1
@@ -144,7 +228,24 @@ class Guarantee:
         return [replace(self, **shares)] * count
 
     def implies(self, other: Guarantee) -> bool:
-        """Whether it is proved that everything which keeps this guarantee keeps the other one."""
+        """Whether it is proved that everything which keeps this guarantee keeps the other one.
+
+        Parameters
+        ----------
+        other : Guarantee
+            Of any type.
+
+        Returns
+        -------
+        bool
+            False also where an implication may hold, but none is proved.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.PureDP(1.0).implies(rd.ApproxDP(1.0, 1e-6)), rd.GDP(1.0).implies(rd.PureDP(9.0))
+        (True, False)
+        """
         return self.least_strength(other) <= list(other.parameters.values())[-1]
 
     def __le__(self, other: Guarantee) -> bool:
@@ -154,19 +255,103 @@ class Guarantee:
         return self <= other and not other <= self if isinstance(other, Guarantee) else NotImplemented
 
     def to_gdp(self) -> GDP:
-        """The least proved mu; from PureDP exactly -2 Phi^-1(1/(1 + e^epsilon))."""
+        """Convert to Gaussian differential privacy: the least proved mu.
+
+        Returns
+        -------
+        GDP
+            From PureDP exactly -2 Phi^-1(1/(1 + e^epsilon)), rounded up.
+
+        Raises
+        ------
+        MechanismError
+            If no GDP follows, as from ZCDP, RDP and ApproxDP.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> round(rd.PureDP(1.0).to_gdp().mu, 4)
+        1.232
+        """
         return self.to_like(GDP(1.0))
 
     def to_zcdp(self) -> ZCDP:
-        """The least proved rho; exactly epsilon tanh(epsilon/2) from PureDP and mu^2/2 from GDP."""
+        """Convert to zero-concentrated differential privacy: the least proved rho.
+
+        Returns
+        -------
+        ZCDP
+            Exactly epsilon tanh(epsilon/2) from PureDP and mu^2/2 from GDP, rounded up.
+
+        Raises
+        ------
+        MechanismError
+            If no ZCDP follows, as from RDP and ApproxDP.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.GDP(1.0).to_zcdp()
+        ZCDP(rho=0.5)
+        """
         return self.to_like(ZCDP(1.0))
 
     def to_rdp(self, alpha: float) -> RDP:
-        """The least proved Rényi epsilon at alpha."""
+        """Convert to Rényi differential privacy: the least proved epsilon at alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            The order, above 1.
+
+        Returns
+        -------
+        RDP
+            Of that order.
+
+        Raises
+        ------
+        InputError
+            If alpha is not above 1.
+        MechanismError
+            If no RDP of that order follows.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.ZCDP(0.5).to_rdp(8.0)
+        RDP(alpha=8.0, epsilon=4.0)
+        """
         return self.to_like(RDP(alpha, 1.0))
 
     def to_approx(self, *, epsilon: float | None = None, delta: float | None = None) -> ApproxDP:
-        """The least proved delta at the given epsilon, or the least proved epsilon at the given delta."""
+        """Convert to (epsilon, delta)-differential privacy: give one of the two, get the least proved other one.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Ask for the least delta at this epsilon.
+        delta : float, optional
+            Ask for the least epsilon at this delta.
+
+        Returns
+        -------
+        ApproxDP
+            With the number that was given.
+
+        Raises
+        ------
+        InputError
+            If not just one of them is given.
+        MechanismError
+            If nothing follows with that number.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> round(rd.GDP(1.0).to_approx(delta=1e-6).epsilon, 3)
+        4.887
+        """
         if (epsilon is None) == (delta is None):
             raise InputError(f"epsilon = {epsilon!r}, delta = {delta!r} is not one of them: give just one.")
         if epsilon is not None:
@@ -177,15 +362,57 @@ class Guarantee:
         return stated(self, like, "epsilon", math.nextafter(failing, math.inf))
 
     def to_like(self, like: G) -> G:
-        """The strongest proved guarantee of like's type, at like's own epsilon (ApproxDP) or alpha (RDP)."""
+        """Convert to the type of another guarantee, at its own epsilon (ApproxDP) or alpha (RDP).
+
+        Parameters
+        ----------
+        like : Guarantee
+            What the result is to be like; its strength does not matter.
+
+        Returns
+        -------
+        Guarantee
+            The strongest proved one of like's type.
+
+        Raises
+        ------
+        MechanismError
+            If none of that type follows.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.GDP(1.0).to_like(rd.ZCDP(1.0))
+        ZCDP(rho=0.5)
+        """
         least = self.least_strength(like)
         return stated(self, replace(like, assumptions=self.assumptions), list(like.parameters)[-1], least)
 
     def least_strength(self, like: Guarantee) -> float:
         """The least strength of like's type, at like's alpha or epsilon, that provably follows from this.
 
-        Exact from PureDP (worst case: randomised response) and from GDP (worst case: two normals); infinity,
-        or delta = 1, where nothing follows.
+        Exact from PureDP (worst case: randomised response) and from GDP (worst case: two normals).
+
+        Parameters
+        ----------
+        like : Guarantee
+            The type, with its alpha or epsilon; its strength does not matter.
+
+        Returns
+        -------
+        float
+            The strength; infinity, or delta = 1, where nothing follows.
+
+        Raises
+        ------
+        InputError
+            If `like` is not a guarantee.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.GDP(1.0).least_strength(rd.ZCDP(1.0)), rd.ZCDP(1.0).least_strength(rd.GDP(1.0))
+        (0.5, inf)
         """
         match self, like:
             case (PureDP(x), PureDP()) | (GDP(x), GDP()) | (ZCDP(x), ZCDP()):
@@ -219,7 +446,33 @@ class Guarantee:
 
 @dataclass(frozen=True, repr=False)
 class PureDP(Guarantee):
-    """epsilon-differential privacy (Dwork, McSherry, Nissim, Smith 2006)."""
+    """Pure epsilon-differential privacy (Dwork, McSherry, Nissim, Smith 2006).
+
+    No event becomes more than e^epsilon times as likely by replacing one record.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0. Small is strict: 0.1 is strong, 1 is usual, 10 promises little.
+    assumptions : tuple of str
+        What the proof takes for granted, in words.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits.
+
+    See Also
+    --------
+    Guarantee : What all guarantees can do.
+    compose : What several guarantees spend together.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> round(rd.PureDP(1.0).to_approx(epsilon=0.5).delta, 4)
+    0.2876
+    """
 
     notion = "differential privacy"
     epsilon: float
@@ -227,7 +480,33 @@ class PureDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class GDP(Guarantee):
-    """mu-GDP: telling apart is at least as hard as N(0, 1) from N(mu, 1) (Dong, Roth, Su 2022)."""
+    """Gaussian differential privacy, mu-GDP (Dong, Roth, Su 2022).
+
+    Telling from a release whether a record was replaced is at least as hard as telling N(0, 1) from N(mu, 1).
+
+    Parameters
+    ----------
+    mu : float
+        Above 0. At 0.5 an adversary's best test of level 5 % has power 13 %, at 1 it has 26 %, at 3 it has 91 %.
+    assumptions : tuple of str
+        What the proof takes for granted, in words.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits.
+
+    See Also
+    --------
+    Guarantee : What all guarantees can do.
+    compose : What several guarantees spend together.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.compose([rd.GDP(3.0), rd.GDP(4.0)], rd.GDP(1.0))
+    GDP(mu=5.0)
+    """
 
     notion = "Gaussian differential privacy"
     mu: float
@@ -235,7 +514,33 @@ class GDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class ZCDP(Guarantee):
-    """rho-zCDP: the Rényi divergence of every order alpha > 1 is at most rho alpha (Bun, Steinke 2016)."""
+    """Zero-concentrated differential privacy, rho-zCDP (Bun, Steinke 2016).
+
+    The Rényi divergence of every order alpha > 1 is at most rho alpha.
+
+    Parameters
+    ----------
+    rho : float
+        Above 0; mu-GDP implies rho = mu^2/2.
+    assumptions : tuple of str
+        What the proof takes for granted, in words.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits.
+
+    See Also
+    --------
+    Guarantee : What all guarantees can do.
+    compose : What several guarantees spend together.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.compose([rd.ZCDP(0.1), rd.ZCDP(0.2)], rd.ZCDP(1.0))
+    ZCDP(rho=0.3)
+    """
 
     notion = "zero-concentrated differential privacy"
     rho: float
@@ -243,7 +548,35 @@ class ZCDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class RDP(Guarantee):
-    """(alpha, epsilon)-RDP: the Rényi divergence of order alpha > 1 is at most epsilon (Mironov 2017)."""
+    """(alpha, epsilon)-Rényi differential privacy (Mironov 2017).
+
+    The Rényi divergence of order alpha is at most epsilon.
+
+    Parameters
+    ----------
+    alpha : float
+        The order, above 1.
+    epsilon : float
+        Above 0.
+    assumptions : tuple of str
+        What the proof takes for granted, in words.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits.
+
+    See Also
+    --------
+    Guarantee : What all guarantees can do.
+    compose : What several guarantees spend together.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.RDP(8.0, 0.5) <= rd.RDP(4.0, 0.5)
+    True
+    """
 
     notion = "Rényi differential privacy"
     alpha: float
@@ -252,7 +585,35 @@ class RDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class ApproxDP(Guarantee):
-    """(epsilon, delta)-differential privacy with 0 < delta < 1 (Dwork, Kenthapadi, McSherry et al. 2006)."""
+    """(epsilon, delta)-differential privacy (Dwork, Kenthapadi, McSherry et al. 2006).
+
+    Pure differential privacy but for events of probability delta: choose it far below 1/n.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        Above 0 and below 1.
+    assumptions : tuple of str
+        What the proof takes for granted, in words.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not a number within its limits.
+
+    See Also
+    --------
+    Guarantee : What all guarantees can do.
+    compose : What several guarantees spend together.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.ApproxDP(1.0, 1e-6) <= rd.ApproxDP(2.0, 1e-6)
+    True
+    """
 
     notion = "differential privacy"
     epsilon: float

@@ -7,12 +7,13 @@ import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from riemdp.cli.options import OUTPUT, ForceOption, JsonOption
 from riemdp.cli.output import check_outputs, facts, progress_bar, show, title
+from riemdp.names import FeaturesName
 
 if TYPE_CHECKING:
     from riemdp.manifolds.base import Array
@@ -43,10 +44,11 @@ def descriptors(
 
     check_outputs({"--out": (out, (".npy",))}, [images], force=force)
     pixels = _load(images)
-    matrices = covariance_descriptors(pixels, eta, features, region=region)
+    name = cast(FeaturesName, features)  # any other is refused there
+    matrices = covariance_descriptors(pixels, eta, name, region=region)
     np.save(buffer := io.BytesIO(), matrices)
     write_whole(out, buffer.getvalue(), force=force)
-    found = _bounds(matrices, 3 if pixels.ndim == 4 else 1, eta, features)
+    found = _bounds(matrices, 3 if pixels.ndim == 4 else 1, eta, name)
     command = shlex.join(["riemdp", "mean", str(out), *_BALL, *map(repr, found["tight"]["eigenvalues"]), *_REST])
     if as_json:
         typer.echo(json.dumps({"riemdp": "descriptors", "out": str(out), **found, "next": command}))
@@ -76,7 +78,7 @@ def _load(images: str) -> Array:
     return load_images(images, track)
 
 
-def _bounds(matrices: Array, channels: int, eta: float, features: str) -> dict[str, Any]:
+def _bounds(matrices: Array, channels: int, eta: float, features: FeaturesName) -> dict[str, Any]:
     """The public balls: the tight one, and the one printed in the papers."""
     from riemdp.descriptors import descriptor_eigenvalue_bounds
     from riemdp.manifolds import SPDAffine

@@ -57,7 +57,7 @@ def plan(
     if plot is not None:
         from riemdp.plots import plot_utility, save_figure
 
-        save_figure(plot_utility(ball, guarantee, n=records, statistic=statistic), plot, force=force)
+        save_figure(plot_utility(ball, guarantee, n=records, statistic=asked["statistic"]), plot, force=force)
     if as_json:
         typer.echo(json.dumps([_as_data(row) for row in found]))
         return

@@ -65,17 +65,91 @@ class IsotropicLaw:
     # --- what users call --------------------------------------------------------------------------------
 
     def log_density(self, points: ArrayLike) -> Array:
-        """log g(rho): the logarithm of the density, up to the constant that makes its integral 1."""
+        """Logarithm of the density, up to the constant that makes its integral 1.
+
+        Parameters
+        ----------
+        points : array of shape (..., *point_shape)
+            Points of the space.
+
+        Returns
+        -------
+        array of shape (...)
+            With respect to the volume of the space.
+
+        Raises
+        ------
+        InputError
+            If something is not a point.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Euclidean(1), [0.0], 0.5)
+        >>> law.log_density([[0.0], [1.0]]).tolist()
+        [-0.0, -2.0]
+        """
         return np.asarray(self._log_profile(self.space.dist(self.center, points))[0])
 
     def sample(self, size: int, rng: np.random.Generator | int) -> Array:
-        """`size` independent exact draws, in float64."""
+        """Independent exact draws, in float64.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : numpy.random.Generator or int
+            Where randomness comes from, or a seed.
+
+        Returns
+        -------
+        array of shape (size, *point_shape)
+            Points, in the form of the centre.
+
+        Raises
+        ------
+        InputError
+            If an argument is not as described.
+        MechanismError
+            If a draw would take too many trials at this scale.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1).sample(5, 0).shape
+        (5, 3)
+        """
         coords = self.sample_coords(whole_number(size, "size", 1), random_generator(rng))
         base = self.space.one_point(self.center, "center")
         return self.space.write(self.space.exp_coords(coords, base), self.center)
 
     def sample_coords(self, size: int, rng: Any) -> Array:
-        """The draws in normal coordinates at the centre; rng has methods `random` and `standard_normal`."""
+        """Independent exact draws, in normal coordinates at the centre.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : numpy.random.Generator
+            Or whatever has the methods `random` and `standard_normal`.
+
+        Returns
+        -------
+        array of shape (size, dim)
+            Orthonormal coordinates.
+
+        Raises
+        ------
+        MechanismError
+            If a draw would take too many trials at this scale.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> law.sample_coords(5, np.random.default_rng(0)).shape
+        (5, 2)
+        """
         trials, drawn, missing = self._affordable_trials(), list[Array](), size
         while missing > 0:
             batch = min(int(1.1 * trials * missing) + 16, BATCH_NUMBERS // self.space.dim + 1)
@@ -86,7 +160,25 @@ class IsotropicLaw:
         return np.concatenate(drawn)
 
     def ideal_coords(self) -> Callable[[int], list[arb]]:
-        """One draw, as real numbers: the function recomputes its coordinates from `bits` bits of each uniform."""
+        """One draw, as real numbers, from the operating system's bits.
+
+        Returns
+        -------
+        callable
+            It recomputes the coordinates of the draw, as balls of `arb`, from so many bits of each uniform number.
+
+        Raises
+        ------
+        MechanismError
+            If a draw would take too many trials at this scale.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> len(law.ideal_coords()(64))
+        2
+        """
         self._affordable_trials()
         while True:
             tape = list[LazyUniform]()
@@ -108,7 +200,15 @@ class IsotropicLaw:
 
     @property
     def envelope(self) -> Envelope:
-        """Of the radial law, or of its bound."""
+        """Of the radial law, or of its bound: what lengths are proposed from.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1)
+        >>> len(law.envelope.propose(np.random.default_rng(0), 5)[0])
+        5
+        """
         return _envelope(*self._key)
 
     def _concave(self, t: Any, m: Any) -> tuple[Any, Any]:
@@ -177,9 +277,36 @@ class IsotropicLaw:
 
 @dataclass(frozen=True, eq=False)
 class RiemannianLaplace(IsotropicLaw):
-    """Density ∝ exp(-rho(x, center)/scale) (Hajri et al. 2016; Reimherr et al. 2021).
+    """The Riemannian Laplace law: density ∝ exp(-rho(x, center)/scale) (Hajri et al. 2016; Reimherr et al. 2021).
 
     Where volume grows like exp(c rho) it exists only for scale < 1/c.
+
+    Parameters
+    ----------
+    space : Space
+        Where the law lives.
+    center : array of shape point_shape
+        A point of the space.
+    scale : float
+        Above 0, in the space's unit of length.
+
+    Raises
+    ------
+    InputError
+        If the centre is no point of the space, or the scale is not positive.
+    MechanismError
+        If the law does not exist at this scale.
+
+    See Also
+    --------
+    RiemannianGaussian : With squared distances.
+    simulate : Draws of releases.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.RiemannianLaplace(rd.Sphere(2), [0.0, 0.0, 1.0], 0.1).sample(5, 0).shape
+    (5, 3)
     """
 
     def _log_profile(self, t: Any) -> tuple[Any, Any]:
@@ -196,7 +323,35 @@ class RiemannianLaplace(IsotropicLaw):
 
 @dataclass(frozen=True, eq=False)
 class RiemannianGaussian(IsotropicLaw):
-    """Density ∝ exp(-rho(x, center)²/(2 scale²)) (Said et al. 2017); it exists at every scale."""
+    """The Riemannian Gaussian law: density ∝ exp(-rho(x, center)²/(2 scale²)) (Said et al. 2017).
+
+    It exists at every scale. The density is with respect to the volume of the space, not that of a wrapped Gaussian.
+
+    Parameters
+    ----------
+    space : Space
+        Where the law lives.
+    center : array of shape point_shape
+        A point of the space.
+    scale : float
+        Above 0, in the space's unit of length.
+
+    Raises
+    ------
+    InputError
+        If the centre is no point of the space, or the scale is not positive.
+
+    See Also
+    --------
+    RiemannianLaplace : With distances instead of their squares.
+    simulate : Draws of releases.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.RiemannianGaussian(rd.Hyperbolic(2), [1.0, 0.0, 0.0], 0.5).sample(5, 0).shape
+    (5, 3)
+    """
 
     def _log_profile(self, t: Any) -> tuple[Any, Any]:
         return -((t / self.scale) ** 2) / 2, -t / self.scale / self.scale

@@ -18,6 +18,7 @@ from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds.base import Array
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -35,10 +36,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         ball: Ball | BallMapping | Callable[[int], Ball],
         guarantee: Guarantee | str,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
+        mechanism: MechanismName = "auto",
+        calibration: CalibrationName = "analytic",
         footpoint: Any = None,
-        statistic: str = "frechet-mean",
+        statistic: StatisticName = "frechet-mean",
         adapt: bool | Adaptation = False,
         ledger: Ledger | None = None,
         note: str = "",

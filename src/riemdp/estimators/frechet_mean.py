@@ -10,19 +10,85 @@ from riemdp.estimators.base import PrivateEstimator
 class PrivateFrechetMean(PrivateEstimator):
     """A differentially private Fréchet mean: `private_mean` as an estimator.
 
-    `ball` is a public Ball, or a mapping that describes one, without a "size" if the number of features (X.shape[1])
-    gives it, or a function from that number to a ball; to be pickled it must be defined in a module. `guarantee` is
-    what a fit spends, also as a text. The other arguments are those of `private_mean`.
-
-    After `fit(X)`: `mean_` (a point), `release_`, `guarantee_` (with its assumptions), `ball_`, `n_features_in_`.
     A fit that the ledger refuses raises BudgetExceeded and changes nothing.
 
+    Parameters
+    ----------
+    ball : Ball or mapping or callable
+        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
+        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+    guarantee : Guarantee or str
+        What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
+        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
+
+    Attributes
+    ----------
+    mean_ : array of shape point_shape
+        The private mean.
+    release_ : Release
+        All that may be known of it.
+    guarantee_ : Guarantee
+        What is proved, with its assumptions.
+    ball_ : Ball
+        The public ball.
+    n_features_in_ : int
+        X.shape[1].
+
+    See Also
+    --------
+    private_mean : The same as a function.
+    PrivateMDM : Private class means, and a classifier.
+
+    Examples
+    --------
     >>> import numpy as np, riemdp as rd
     >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
-    >>> PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(np.tile(np.eye(2), (100, 1, 1))).mean_.shape
+    >>> rd.PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(np.tile(np.eye(2), (100, 1, 1))).mean_.shape
     (2, 2)
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
+        """Release a private mean of the records.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            The records.
+        y : object, optional
+            Ignored: scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        PrivateFrechetMean
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError, MechanismError, BudgetExceeded
+            As `private_mean` does; nothing is then changed. Values of records never raise.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+        >>> fitted = rd.PrivateFrechetMean(ball=ball, guarantee="mu=1").fit(np.tile(np.eye(2), (100, 1, 1)))
+        >>> fitted.release_.n
+        100
+        """
         return self._fit_mean(X)

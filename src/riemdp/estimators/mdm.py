@@ -15,6 +15,7 @@ from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
 from riemdp.manifolds.base import Array
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -38,17 +39,72 @@ class PrivateMDM(
     record, replaced within its class, changes only one of them (parallel composition). `guarantee_.assumptions`
     says so, and the ledger is charged once.
 
-    `private_labels=True` lets a record change its class as well. `classes`, the set of labels, must then be given
-    and public; a record with any other label, or none, counts for nothing. The class means, all in one release, are
-    those of the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian
-    noise. A class with few records or none has a mean that is mostly noise: where its share of the records, as
-    released, is within three standard deviations of the noise from 0, it is `left_out_`, and no record is predicted
-    to be in it. With public labels the classes are those that occur in y.
+    With private labels a record may change its class as well. The class means, all in one release, are then those of
+    the logs at the ball's centre (the tangent mean, whatever `statistic`), by wrapped Laplace or Gaussian noise. A
+    class with few records or none has a mean that is mostly noise: where its share of the records, as released, is
+    within three standard deviations of the noise from 0, it is `left_out_`, and no record is predicted to be in it.
+    `score` on private records is not private.
 
-    The other arguments are those of PrivateFrechetMean. After `fit(X, y)`: `classes_`, `means_` (classes,
-    *point_shape), `left_out_` (classes,), `guarantee_`, `releases_` (one per class; with private labels one, a point
-    of the product of a copy of the space per class), `ball_`, `n_features_in_`. `score` on private records is not
-    private.
+    Parameters
+    ----------
+    ball : Ball or mapping or callable
+        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
+        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+    guarantee : Guarantee or str
+        What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
+        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    private_labels : bool
+        Whether labels are private too.
+    classes : sequence, optional
+        With private labels: the public set of all labels. A record with any other label, or none, counts for nothing.
+        With public labels the classes are those that occur in y.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    means_ : array of shape (n_classes, *point_shape)
+        The private class means.
+    left_out_ : array of bool of shape (n_classes,)
+        Classes that stand for hardly any record.
+    guarantee_ : Guarantee
+        What is proved, with its assumptions.
+    releases_ : tuple of Release
+        One per class; with private labels one, a point of the product of a copy of the space per class.
+    ball_ : Ball
+        The public ball.
+    n_features_in_ : int
+        X.shape[1].
+
+    See Also
+    --------
+    PrivateFrechetMean : One mean.
+    PrivateTangentSpace : Vectors for other classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> X = np.concatenate([np.tile(np.eye(2), (200, 1, 1)), np.tile(4 * np.eye(2), (200, 1, 1))])
+    >>> y = np.repeat(["small", "large"], 200)
+    >>> ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.5, 8.0)
+    >>> rd.PrivateMDM(ball=ball, guarantee=rd.GDP(1.0)).fit(X, y).predict([np.eye(2)]).tolist()
+    ['small']
     """
 
     def __init__(
@@ -56,10 +112,10 @@ class PrivateMDM(
         *,
         ball: Ball | BallMapping | Callable[[int], Ball],
         guarantee: Guarantee | str,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
+        mechanism: MechanismName = "auto",
+        calibration: CalibrationName = "analytic",
         footpoint: Any = None,
-        statistic: str = "frechet-mean",
+        statistic: StatisticName = "frechet-mean",
         adapt: bool | Adaptation = False,
         private_labels: bool = False,
         classes: Any = None,
@@ -84,9 +140,33 @@ class PrivateMDM(
         return f"{text}  # {ONE_RECORD if self.private_labels else ONE_CLASS}"
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Release the private means of the classes of the records X (n, *point_shape) with labels y (n,).
+        """Release the private means of the classes.
 
         A person must have one record, in one class: see the class.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            The records.
+        y : array of shape (n,)
+            Their labels.
+
+        Returns
+        -------
+        PrivateMDM
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError, MechanismError, BudgetExceeded
+            As `private_mean` does; nothing is then changed. Values of records never raise.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (400, 1, 1))
+        >>> rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200)).means_.shape
+        (2, 2, 2)
         """
         with all_or_nothing(self):
             if self.private_labels:
@@ -124,19 +204,94 @@ class PrivateMDM(
         self.means_ = np.stack(joint.space.split(joint.value))
 
     def transform(self, X: Any) -> Array:
-        """Distance of each record to each class mean (n, classes). NOT private.
+        """Distance of each record to each class mean. NOT private.
 
         A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Distances, in the space's unit of length.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (400, 1, 1))
+        >>> fitted = rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200))
+        >>> fitted.transform(X[:5]).shape
+        (5, 2)
         """
         return self._distances(X)
 
     def predict(self, X: Any) -> Array:
-        """The class with the nearest mean, of those that are not `left_out_`. NOT private."""
+        """The class with the nearest mean, of those that are not `left_out_`. NOT private.
+
+        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (400, 1, 1))
+        >>> fitted = rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200))
+        >>> fitted.predict(X[:5]).shape
+        (5,)
+        """
         nearest = self._possible_distances(X).argmin(axis=1)
         return np.asarray(self.classes_[nearest])
 
     def predict_proba(self, X: Any) -> Array:
-        """Softmax of the negative squared distances, as pyRiemann has it; 0 for classes `left_out_`. NOT private."""
+        """Softmax of the negative squared distances, as pyRiemann has it; 0 for classes `left_out_`. NOT private.
+
+        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Numbers that sum to 1 for each record; not calibrated probabilities.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (400, 1, 1))
+        >>> fitted = rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200))
+        >>> fitted.predict_proba(X[:5]).shape
+        (5, 2)
+        """
         return np.asarray(softmax(-(self._possible_distances(X) ** 2)))
 
     def _possible_distances(self, X: Any) -> Array:

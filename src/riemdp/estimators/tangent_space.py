@@ -15,6 +15,7 @@ from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.upper_triangles import from_upper_triangles, require_matrices, upper_triangles
+from riemdp.names import BasisName, CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -25,11 +26,61 @@ from riemdp.written import BallMapping
 class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Tangent vectors at a private mean, for any classifier or regression of vectors after it.
 
-    `fit` releases a private mean as PrivateFrechetMean does, whose arguments and attributes it has. `transform`
-    gives each record's own tangent vector: that is NOT private, and neither is what a following step learns from it.
+    `fit` releases a private mean as PrivateFrechetMean does. `transform` gives each record's own tangent vector: that
+    is NOT private, and neither is what a following step learns from it.
 
-    `basis` is "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that
-    pyRiemann's TangentSpace gives of the same record at the same mean.
+    Parameters
+    ----------
+    ball : Ball or mapping or callable
+        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
+        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+    guarantee : Guarantee or str
+        What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
+        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    basis : str
+        "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that pyRiemann's
+        TangentSpace gives of the same record at the same mean.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
+
+    Attributes
+    ----------
+    mean_ : array of shape point_shape
+        The private mean.
+    release_ : Release
+        All that may be known of it.
+    guarantee_ : Guarantee
+        What is proved of the mean, with its assumptions.
+    ball_ : Ball
+        The public ball.
+    n_features_in_ : int
+        X.shape[1].
+
+    See Also
+    --------
+    PrivateFrechetMean : The mean alone.
+    PrivateMDM : A classifier that is private as a whole.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+    >>> rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit_transform(np.tile(np.eye(2), (100, 1, 1))).shape
+    (100, 3)
     """
 
     def __init__(
@@ -37,12 +88,12 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         *,
         ball: Ball | BallMapping | Callable[[int], Ball],
         guarantee: Guarantee | str,
-        mechanism: str = "auto",
-        calibration: str = "analytic",
+        mechanism: MechanismName = "auto",
+        calibration: CalibrationName = "analytic",
         footpoint: Any = None,
-        statistic: str = "frechet-mean",
+        statistic: StatisticName = "frechet-mean",
         adapt: bool | Adaptation = False,
-        basis: str = "orthonormal",
+        basis: BasisName = "orthonormal",
         ledger: Ledger | None = None,
         note: str = "",
     ) -> None:
@@ -53,7 +104,33 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         self.basis = basis
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records X (n, *point_shape); y is ignored."""
+        """Release a private mean of the records.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            The records.
+        y : object, optional
+            Ignored: scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        PrivateTangentSpace
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError, MechanismError, BudgetExceeded
+            As `private_mean` does; nothing is then changed. Values of records never raise.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+        >>> fitted = rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(np.tile(np.eye(2), (100, 1, 1)))
+        >>> fitted.release_.n
+        100
+        """
         require_known("basis", self.basis, ["orthonormal", "pyriemann"])
         return self._fit_mean(X)
 
@@ -64,9 +141,31 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         return ball
 
     def transform(self, X: Any) -> Array:
-        """log of each record at `mean_`, in the basis asked for (n, dim). NOT private.
+        """The log of each record at `mean_`, in the basis asked for. NOT private.
 
         A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records.
+
+        Returns
+        -------
+        array of shape (n, dim)
+            Tangent vectors, one for each record.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (100, 1, 1))
+        >>> rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(X).transform(X[:5]).shape
+        (5, 3)
         """
         points, space = self._points(X), self.ball_.space
         coords = np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
@@ -83,12 +182,20 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         Returns
         -------
         array of shape (n, *point_shape)
-            A record comes back as `fit` used it: moved into the ball if it was outside.
+            Points. A record comes back as `fit` used it: moved into the ball if it was outside.
 
         Raises
         ------
         InputError
             If X has another shape, or holds what is no number.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (100, 1, 1))
+        >>> fitted = rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(X)
+        >>> bool(np.allclose(fitted.inverse_transform(fitted.transform(X)), X))
+        True
         """
         check_is_fitted(self)
         space, vectors = self.ball_.space, finite_array(X, "X")

@@ -39,9 +39,23 @@ FARTHEST = 1e150
 
 
 class Space(ABC):
-    """A complete, homogeneous Riemannian manifold.
+    """A complete, homogeneous Riemannian manifold: what all spaces can do.
 
-    Points are arrays of shape `(..., *point_shape)`; all methods are batched over the leading axes.
+    Points are arrays of shape `(..., *point_shape)`; all methods are batched over the leading axes, and have
+    geomstats' order of arguments. The other names of a space are for its mechanisms and for those who write a space
+    of their own: see docs/extending.md.
+
+    See Also
+    --------
+    Ball : Where private records are kept.
+    Product : Several spaces as one.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> space = rd.Sphere(2)
+    >>> space.dim, space.point_shape, isinstance(space, rd.Space)
+    (2, (3,), True)
     """
 
     homogeneous: ClassVar[bool] = True
@@ -150,41 +164,207 @@ class Space(ABC):
     # --- what users call --------------------------------------------------------------------------------
 
     def exp(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
-        """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1."""
+        """Point reached from `base_point` along the geodesic with velocity `tangent_vec` at time 1.
+
+        Parameters
+        ----------
+        tangent_vec : array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Points, in the form of `base_point`.
+
+        Raises
+        ------
+        InputError
+            If a vector is not tangent, a base is not a point, or the result is beyond the range of float64.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.SPDAffine(2).exp(np.diag([np.log(4.0), 0.0]), np.eye(2)).round(12).tolist()
+        [[4.0, 0.0], [0.0, 1.0]]
+        """
         base = self._points(base_point, "base_point")
         coords = self.to_coords(self._vectors(tangent_vec, base), base)
         return self.write(self._exp_in_range(coords, base, "tangent_vec"), base_point)
 
     def log(self, point: ArrayLike, base_point: ArrayLike) -> Array:
-        """Tangent vector at `base_point` whose exponential is `point`, the shortest one."""
+        """Tangent vector at `base_point` whose exponential is `point`, the shortest one.
+
+        Parameters
+        ----------
+        point : array of shape (..., *point_shape)
+            Points to reach.
+        base_point : array of shape (..., *point_shape)
+            Points to start from; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+
+        Raises
+        ------
+        InputError
+            If something is not a point of the space.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.Sphere(1).log([0.0, 1.0], [1.0, 0.0]).round(4).tolist()
+        [0.0, 1.5708]
+        """
         base, target = self._points(base_point, "base_point"), self._points(point, "point")
         check_batches(point=self._batch(target), base_point=self._batch(base))
         return self.write(self.from_coords(self.log_coords(target, base), base), base_point)
 
     def dist(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """Geodesic distance."""
+        """Geodesic distance between points.
+
+        Parameters
+        ----------
+        a, b : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (...)
+            Distances, in the space's own unit of length.
+
+        Raises
+        ------
+        InputError
+            If something is not a point of the space.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.Sphere(2).dist([1.0, 0.0, 0.0], [[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]]).round(4).tolist()
+        [1.5708, 1.5708]
+        """
         p, q = self._points(a, "a"), self._points(b, "b")
         check_batches(a=self._batch(p), b=self._batch(q))
         return self.distance(p, q)
 
     def inner(self, u: ArrayLike, v: ArrayLike, base_point: ArrayLike) -> Array:
-        """Riemannian inner product of two tangent vectors."""
+        """Riemannian inner product of two tangent vectors.
+
+        Parameters
+        ----------
+        u, v : array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (...)
+            Inner products.
+
+        Raises
+        ------
+        InputError
+            If a vector is not tangent, or a base is not a point.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> float(rd.SPDAffine(2).inner(np.eye(2), np.eye(2), 2 * np.eye(2)).round(12))
+        0.5
+        """
         base = self._points(base_point, "base_point")
         a, b = (self.to_coords(self._vectors(w, base, name), base) for w, name in ((u, "u"), (v, "v")))
         check_batches(u=a.shape[:-1], v=b.shape[:-1])
         return np.asarray((a * b).sum(axis=-1))
 
     def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
-        """Length of a tangent vector."""
+        """Length of a tangent vector.
+
+        Parameters
+        ----------
+        tangent_vec : array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (...)
+            Lengths, in the space's own unit.
+
+        Raises
+        ------
+        InputError
+            If a vector is not tangent, or a base is not a point.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> float(rd.Sphere(2).norm([0.0, 3.0, 4.0], [1.0, 0.0, 0.0]))
+        5.0
+        """
         return np.asarray(np.linalg.norm(self.coordinates(tangent_vec, base_point), axis=-1))
 
     def coordinates(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
-        """Coordinates (..., dim) of a tangent vector in an orthonormal basis at `base_point`."""
+        """The coordinates of a tangent vector in an orthonormal basis at `base_point`.
+
+        Parameters
+        ----------
+        tangent_vec : array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., dim)
+            Coordinates, whose Euclidean length is that of the vector.
+
+        Raises
+        ------
+        InputError
+            If a vector is not tangent, or a base is not a point.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.SPDAffine(2).coordinates(np.eye(2), np.eye(2)).tolist()
+        [1.0, 1.0, 0.0]
+        """
         base = self._points(base_point, "base_point")
         return self.to_coords(self._vectors(tangent_vec, base), base)
 
     def from_coordinates(self, coords: ArrayLike, base_point: ArrayLike) -> Array:
-        """Tangent vector with the given orthonormal coordinates: the inverse of `coordinates`."""
+        """Tangent vector with the given orthonormal coordinates: the inverse of `coordinates`.
+
+        Parameters
+        ----------
+        coords : array of shape (..., dim)
+            Coordinates.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+
+        Raises
+        ------
+        InputError
+            If a coordinate is not finite, or a base is not a point.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.SPDAffine(2).from_coordinates([1.0, 1.0, 0.0], np.eye(2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         base, values = self._points(base_point, "base_point"), self._coords(coords)
         check_batches(coords=values.shape[:-1], base_point=self._batch(base))
         return self.write(self.from_coords(values, base), base_point)
@@ -193,23 +373,116 @@ class Space(ABC):
         """Logarithm of det d exp: how much the exponential map stretches volume at `tangent_vec`.
 
         It is -inf from the injectivity radius on, where exp no longer is one to one.
+
+        Parameters
+        ----------
+        tangent_vec : array of shape (..., *point_shape)
+            Tangent vectors at the base points.
+        base_point : array of shape (..., *point_shape)
+            Points; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (...)
+            Logarithms of the density; 0 everywhere in a flat space.
+
+        Raises
+        ------
+        InputError
+            If a vector is not tangent, or a base is not a point.
+        MechanismError
+            If the space does not know its volume density.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> float(rd.Hyperbolic(2).log_volume_density([0.0, 1.0, 0.0], [1.0, 0.0, 0.0]).round(4))
+        0.1614
         """
         return self.capability(VolumeDensity).log_density(self.coordinates(tangent_vec, base_point))
 
     def geodesic(self, a: ArrayLike, b: ArrayLike, t: ArrayLike) -> Array:
-        """Point at time `t` of the geodesic with a at 0 and b at 1; `t` broadcasts with the leading axes."""
+        """Point at time `t` of the geodesic with a at 0 and b at 1.
+
+        Parameters
+        ----------
+        a, b : array of shape (..., *point_shape)
+            Points at time 0 and at time 1.
+        t : float or array of shape (...)
+            Times, also below 0 and above 1; they broadcast with the leading axes of a and b.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Points, in the form of `a`.
+
+        Raises
+        ------
+        InputError
+            If something is not a point, a time is not finite, or the result is beyond the range of float64.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.SPDAffine(1).geodesic([[1.0]], [[4.0]], [0.0, 0.5, 1.0]).ravel().round(12).tolist()
+        [1.0, 2.0, 4.0]
+        """
         start, end, times = self._points(a, "a"), self._points(b, "b"), finite_array(t, "t")
         check_batches(a=self._batch(start), b=self._batch(end), t=times.shape)
         return self.write(self._exp_in_range(times[..., None] * self.log_coords(end, start), start, "t"), a)
 
     def contains(self, points: ArrayLike) -> Array:
-        """Which arrays are points of the space, within the relative tolerance MEMBERSHIP_TOL = 1e-8."""
+        """Which arrays are points of the space, within a relative tolerance of 1e-8.
+
+        Parameters
+        ----------
+        points : array of shape (..., *point_shape)
+            Arrays of numbers.
+
+        Returns
+        -------
+        array of bool of shape (...)
+            A mask; nothing raises for its values.
+
+        Raises
+        ------
+        InputError
+            If the shape or the type cannot be that of points.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Sphere(2).contains([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]).tolist()
+        [True, False]
+        """
         values = self.read(points, "points")
         with np.errstate(all="ignore"):
             return np.asarray(_finite(values, len(self.inner_shape)) & self.are_points(values))
 
     def project(self, raw: ArrayLike) -> Array:
-        """Raw data as points of the space (see each space); an InputError if some cannot become one."""
+        """Turn raw data into points of the space: symmetrise, normalise, centre, as each space needs.
+
+        Parameters
+        ----------
+        raw : array of shape (..., *point_shape)
+            Arrays of numbers.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Points.
+
+        Raises
+        ------
+        InputError
+            If some array cannot become a point; the message says which.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Sphere(2).project([3.0, 4.0, 0.0]).tolist()
+        [0.6, 0.8, 0.0]
+        """
         array = self.read(raw, "raw")
         with np.errstate(all="ignore"):
             values = self.to_points(array)
@@ -219,7 +492,33 @@ class Space(ABC):
         return self.write(values, raw)
 
     def random_point(self, size: int, rng: np.random.Generator | int) -> Array:
-        """`size` random points around the origin, well within the ball where means are unique."""
+        """Draw random points around the origin, well within the ball where means are unique.
+
+        For tests and demonstrations, not a release.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : numpy.random.Generator or int
+            Where randomness comes from, or a seed.
+
+        Returns
+        -------
+        array of shape (size, *point_shape)
+            Points.
+
+        Raises
+        ------
+        InputError
+            If an argument is not as described.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.KendallShapes(5).random_point(10, 0).shape
+        (10, 5, 2)
+        """
         coords = self._random_coords(whole_number(size, "size", 1), random_generator(rng))
         return self.write(self.exp_coords(coords, self.read(self.origin, "origin")), self.origin)
 

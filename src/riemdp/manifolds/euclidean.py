@@ -24,7 +24,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Euclidean(Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds):
-    """R^d with the usual inner product; points have shape (d,)."""
+    """Vectors of d numbers with the usual inner product.
+
+    Points have shape (d,); the unit of length is that of the numbers. `project` refuses NaN and infinities only.
+
+    Parameters
+    ----------
+    d : int
+        The number of coordinates, at least 1.
+
+    Raises
+    ------
+    InputError
+        If d is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> float(rd.Euclidean(2).dist([0.0, 0.0], [3.0, 4.0]))
+    5.0
+    """
 
     d: int
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"

@@ -32,11 +32,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hyperbolic(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
-    """H^d of sectional curvature -c < 0: points (x_0, x) of R^{1+d} with x_0² - |x|² = R² = 1/c, x_0 > 0.
+    """Hyperbolic space H^d, of curvature -1 or another negative one, as for embeddings of trees.
 
+    Points (x_0, x) of R^{1+d} lie on the hyperboloid x_0² - |x|² = R² = 1/c, x_0 > 0, where -c is the curvature.
     The space part x is taken as the truth and the time x_0 recomputed from it, so that points do not drift
     off the hyperboloid. Coordinates at p come from the Lorentz boost that takes p to the origin (R, 0). A
     point at distance t of the origin is resolved to about cosh(t/R) units of roundoff.
+
+    Parameters
+    ----------
+    d : int
+        The dimension, at least 1; points have 1 + d numbers, time first.
+    curvature : float
+        Below 0.
+
+    Raises
+    ------
+    InputError
+        If d or the curvature is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    Sphere : The same with positive curvature.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.Hyperbolic(2).project([0.0, 3.0, 4.0]).round(4).tolist()
+    [5.099, 3.0, 4.0]
     """
 
     d: int

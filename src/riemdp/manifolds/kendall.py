@@ -42,11 +42,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Landmarks):
-    """Shapes of k >= 3 planar landmarks, which is the complex projective space CP^{k-2}.
+    """Shapes of k planar landmarks: what is left of them without place, size and rotation.
 
+    This is the complex projective space CP^{k-2} (Kendall 1984); mirror images are different shapes.
     A point is a pre-shape z in C^k with sum z = 0 and ‖z‖ = 1, up to a complex phase; rho = arccos|z* w|.
     Points are passed and returned as real (..., k, 2) or as complex (..., k) arrays, in the form in which
     the first (or base) point came. Tangent vectors are horizontal: sum v = 0 and z* v = 0.
+
+    Parameters
+    ----------
+    k : int
+        The number of landmarks, at least 3.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> square = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    >>> shapes = rd.KendallShapes(4)
+    >>> bool(shapes.dist(shapes.project(square), shapes.project(7 * square + 3)) < 1e-7)
+    True
     """
 
     k: int

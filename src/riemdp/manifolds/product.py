@@ -31,10 +31,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False)
 class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
-    """M_1 x ... x M_m with the sum of the metrics.
+    """Several spaces as one, for records that have a part in each: M_1 x ... x M_m with the sum of the metrics.
 
     A point is one flat vector, the concatenation of the flattened points of the factors: `join` makes it
     from a sequence of parts, `split` takes it apart.
+
+    Parameters
+    ----------
+    *factors : Space
+        One or more spaces.
+
+    Raises
+    ------
+    InputError
+        If something is not a space.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> both = rd.Product(rd.Sphere(2), rd.Euclidean(1))
+    >>> both.dim, both.join([[0.0, 0.0, 1.0], [5.0]]).tolist()
+    (3, [0.0, 0.0, 1.0, 5.0])
     """
 
     factors: tuple[Space, ...]
@@ -105,7 +126,29 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
     # --- parts --------------------------------------------------------------------------------------------
 
     def split(self, point: ArrayLike) -> list[Array]:
-        """The points (or tangent vectors) of the factors."""
+        """Take points apart into the points of the factors, or tangent vectors into theirs.
+
+        Parameters
+        ----------
+        point : array of shape (..., *point_shape)
+            Points or tangent vectors of the product.
+
+        Returns
+        -------
+        list of array
+            Of each factor, of shape (..., *point_shape) of that factor.
+
+        Raises
+        ------
+        InputError
+            If the shape or the type is not that of points.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> [part.tolist() for part in rd.Product(rd.Sphere(2), rd.Euclidean(1)).split([0.0, 0.0, 1.0, 5.0])]
+        [[0.0, 0.0, 1.0], [5.0]]
+        """
         flat = np.split(self.read(point, "point"), np.cumsum(self._sizes)[:-1], axis=-1)
         return [
             part.reshape(*part.shape[:-1], *factor.point_shape)
@@ -113,7 +156,29 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         ]
 
     def join(self, parts: Sequence[ArrayLike]) -> Array:
-        """One flat vector from the points (or tangent vectors) of the factors."""
+        """One flat vector from the points, or tangent vectors, of the factors.
+
+        Parameters
+        ----------
+        parts : sequence of array
+            Of each factor, of shape (..., *point_shape) of that factor; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., *point_shape)
+            Points or tangent vectors of the product.
+
+        Raises
+        ------
+        InputError
+            If the parts do not fit the factors.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Product(rd.Sphere(2), rd.Euclidean(1)).join([[0.0, 0.0, 1.0], [5.0]]).tolist()
+        [0.0, 0.0, 1.0, 5.0]
+        """
         if not isinstance(parts, Sequence) or len(parts) != len(self.factors):
             raise InputError(f"parts does not fit {self!r}: pass a list with one array per factor.")
         flat = []

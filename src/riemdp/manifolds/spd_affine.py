@@ -52,10 +52,33 @@ def _sample(points: Array, size: int) -> Array:
 class SPDAffine(
     SPD, Space, FrechetModel, ClosedFormMean, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
 ):
-    """SPD(k) with <u, v>_p = tr(p⁻¹ u p⁻¹ v), invariant under congruence (Pennec et al. 2006).
+    """Symmetric positive definite matrices with the affine-invariant metric (Pennec et al. 2006).
 
+    Points have shape (k, k), such as covariances. <u, v>_p = tr(p⁻¹ u p⁻¹ v) does not change under congruence;
+    rho(a, b) is the length of the vector of the logarithms of the eigenvalues of a⁻¹ b.
     Everything is computed in the frame of the Cholesky factor p = L Lᵀ, in which p is the identity:
     coordinates of v are vecd(L⁻¹ v L⁻ᵀ). Unlike the symmetric square root, L does not mix badly scaled rows.
+
+    Parameters
+    ----------
+    k : int
+        The number of rows, at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    SPDLogEuclidean : The same matrices with a flat metric.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> round(float(rd.SPDAffine(2).dist(np.eye(2), np.diag([np.e, 1.0]))), 12)
+    1.0
     """
 
     @property

@@ -23,7 +23,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
-    """SPD(k), rho(a, b) = ‖log a - log b‖_F: isometric to R^{k(k+1)/2} by vecd∘log (Arsigny et al. 2007)."""
+    """Symmetric positive definite matrices with the log-Euclidean metric (Arsigny et al. 2007).
+
+    Points have shape (k, k), and rho(a, b) = ‖log a - log b‖_F: by vecd∘log this is R^{k(k+1)/2}. It is flat: means
+    have a closed form, and noise is that of a vector space.
+
+    Parameters
+    ----------
+    k : int
+        The number of rows, at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    SPDAffine : The same matrices with the affine-invariant metric.
+    LogGaussian : A law on them.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> round(float(rd.SPDLogEuclidean(2).dist(np.eye(2), np.diag([np.e, 1.0]))), 12)
+    1.0
+    """
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
@@ -81,20 +107,108 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
     # --- the vector space ---------------------------------------------------------------------------------
 
     def vecd(self, matrix: ArrayLike) -> Array:
-        """Isometry of symmetric matrices onto R^{k(k+1)/2}: (diagonal, sqrt2·strict upper triangle)."""
+        """Isometry of symmetric matrices onto R^{k(k+1)/2}: (diagonal, sqrt2·strict upper triangle).
+
+        Parameters
+        ----------
+        matrix : array of shape (..., k, k)
+            Symmetric matrices.
+
+        Returns
+        -------
+        array of shape (..., k(k+1)/2)
+            Vectors of the same length.
+
+        Raises
+        ------
+        InputError
+            If a matrix is not symmetric or not finite.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.SPDLogEuclidean(2).vecd([[1.0, 2.0], [2.0, 3.0]]).round(4).tolist()
+        [1.0, 3.0, 2.8284]
+        """
         return vecd(symmetric_part(self._vectors(matrix, self.origin, "matrix")))
 
     def invvecd(self, coords: ArrayLike) -> Array:
-        """The inverse of `vecd`."""
+        """Symmetric matrices of vectors: the inverse of `vecd`.
+
+        Parameters
+        ----------
+        coords : array of shape (..., k(k+1)/2)
+            Vectors.
+
+        Returns
+        -------
+        array of shape (..., k, k)
+            Symmetric matrices.
+
+        Raises
+        ------
+        InputError
+            If a number is not finite, or the shape is another.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.SPDLogEuclidean(2).invvecd([1.0, 3.0, 2 * 2**0.5]).round(12).tolist()
+        [[1.0, 2.0], [2.0, 3.0]]
+        """
         return invvecd(self._coords(coords))
 
     def oplus(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """a ⊕ b = exp(log a + log b): the addition of the vector space SPD(k)."""
+        """The sum a ⊕ b = exp(log a + log b) of the vector space SPD(k).
+
+        Parameters
+        ----------
+        a, b : array of shape (..., k, k)
+            Symmetric positive definite matrices; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Raises
+        ------
+        InputError
+            If something is not such a matrix, or the result is beyond the range of float64.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.SPDLogEuclidean(1).oplus([[2.0]], [[3.0]]).round(12).tolist()
+        [[6.0]]
+        """
         p, q = self._operands(a, b)
         return self._exp_in_range(self.log_coords(q, self.origin), p, "b")
 
     def ominus(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """a ⊖ b = exp(log a - log b)."""
+        """The difference a ⊖ b = exp(log a - log b) of the vector space SPD(k).
+
+        Parameters
+        ----------
+        a, b : array of shape (..., k, k)
+            Symmetric positive definite matrices; the leading axes broadcast.
+
+        Returns
+        -------
+        array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Raises
+        ------
+        InputError
+            If something is not such a matrix, or the result is beyond the range of float64.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.SPDLogEuclidean(1).ominus([[6.0]], [[3.0]]).round(12).tolist()
+        [[2.0]]
+        """
         p, q = self._operands(a, b)
         return self._exp_in_range(-self.log_coords(q, self.origin), p, "b")
 
@@ -104,7 +218,31 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
         return p, q
 
     def odot(self, t: ArrayLike, a: ArrayLike) -> Array:
-        """t ⊙ a = exp(t log a) = a^t; `t` broadcasts with the leading axes."""
+        """The multiple t ⊙ a = exp(t log a) = a^t of the vector space SPD(k).
+
+        Parameters
+        ----------
+        t : float or array of shape (...)
+            Numbers; they broadcast with the leading axes of a.
+        a : array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Returns
+        -------
+        array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Raises
+        ------
+        InputError
+            If something is not such a matrix or number, or the result is beyond the range of float64.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.SPDLogEuclidean(1).odot(0.5, [[9.0]]).round(12).tolist()
+        [[3.0]]
+        """
         times, point = finite_array(t, "t"), self._points(a, "a")
         check_batches(t=times.shape, a=self._batch(point))
         return self._exp_in_range(times[..., None] * self.log_coords(point, self.origin), self.origin, "t")
@@ -124,10 +262,33 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
 
 @dataclass(frozen=True, eq=False)
 class LogGaussian:
-    """Law of X in SPD(k) with vecd(log X) ~ N(vecd(log mean), covariance) (Schwartzman 2016).
+    """The log-Gaussian law of SPD matrices: vecd(log X) ~ N(vecd(log mean), covariance) (Schwartzman 2016).
 
     The density is with respect to the Lebesgue measure of vecd(X), whose Jacobian is
     J(X) = (1/det X) prod_{i<j} (ln a_i - ln a_j)/(a_i - a_j) over the eigenvalues, 1/a_i where two coincide.
+
+    Parameters
+    ----------
+    mean : array of shape (k, k)
+        A symmetric positive definite matrix.
+    covariance : array of shape (d, d)
+        Of vecd(log X), with d = k(k+1)/2; symmetric positive definite.
+
+    Raises
+    ------
+    InputError
+        If either is not such a matrix.
+
+    See Also
+    --------
+    SPDLogEuclidean : The space of these matrices.
+    RiemannianGaussian : Another law, on any space.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.LogGaussian(np.eye(2), 0.1 * np.eye(3)).sample(5, 0).shape
+    (5, 2, 2)
     """
 
     mean: Array
@@ -151,7 +312,30 @@ class LogGaussian:
         return SPDLogEuclidean(shape[0])
 
     def log_density(self, points: ArrayLike) -> Array:
-        """Logarithm of the density at SPD matrices."""
+        """Logarithm of the density at SPD matrices.
+
+        Parameters
+        ----------
+        points : array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Returns
+        -------
+        array of shape (...)
+            With respect to the Lebesgue measure of vecd(X).
+
+        Raises
+        ------
+        InputError
+            If something is not such a matrix.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.LogGaussian(np.eye(1), np.eye(1))
+        >>> round(float(law.log_density([[1.0]])), 4)
+        -0.9189
+        """
         space = self._space()
         x = space._points(points, "points")
         factor = np.linalg.cholesky(self.covariance)
@@ -166,11 +350,58 @@ class LogGaussian:
         return np.asarray(np.log(log_slopes(values)[..., i, j]).sum(axis=-1) - np.log(values).sum(axis=-1))
 
     def density(self, points: ArrayLike) -> Array:
-        """Density at SPD matrices."""
+        """Density at SPD matrices.
+
+        Parameters
+        ----------
+        points : array of shape (..., k, k)
+            Symmetric positive definite matrices.
+
+        Returns
+        -------
+        array of shape (...)
+            With respect to the Lebesgue measure of vecd(X).
+
+        Raises
+        ------
+        InputError
+            If something is not such a matrix.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> law = rd.LogGaussian(np.eye(1), np.eye(1))
+        >>> round(float(law.density([[1.0]])), 4)
+        0.3989
+        """
         return np.exp(self.log_density(points))
 
     def sample(self, size: int, rng: np.random.Generator | int) -> Array:
-        """`size` independent draws: exp of a Gaussian in the tangent space."""
+        """Independent draws: exp of a Gaussian in the tangent space.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        rng : numpy.random.Generator or int
+            Where randomness comes from, or a seed.
+
+        Returns
+        -------
+        array of shape (size, k, k)
+            Symmetric positive definite matrices.
+
+        Raises
+        ------
+        InputError
+            If an argument is not as described.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.LogGaussian(np.eye(2), 0.1 * np.eye(3)).sample(5, 0).shape
+        (5, 2, 2)
+        """
         space = self._space()
         normal = random_generator(rng).standard_normal((whole_number(size, "size", 1), space.dim))
         return space.exp_coords(normal @ np.linalg.cholesky(self.covariance).T, self.mean)

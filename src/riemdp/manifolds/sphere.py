@@ -36,7 +36,17 @@ from riemdp.manifolds.local_model import (
     rounding,
     stretch_at,
 )
-from riemdp.manifolds.scalars import SHORT, constant_curvature, norm, norm_of, over_last_axis, sinc, sinc_of, unit, unit_of
+from riemdp.manifolds.scalars import (
+    SHORT,
+    constant_curvature,
+    norm,
+    norm_of,
+    over_last_axis,
+    sinc,
+    sinc_of,
+    unit,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from flint import arb
@@ -44,10 +54,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sphere(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
-    """S^d of sectional curvature c > 0: vectors of length R = 1/sqrt(c) in R^{d+1}.
+    """Directions: the sphere S^d, of curvature 1 or another positive one.
 
+    Points are vectors of length R = 1/sqrt(c) in R^{d+1}, c the curvature; for c = 1 distances are angles in radians.
+    `project` normalises.
     exp_p(v) = cos(t/R) p + R sin(t/R) v/t with t = ‖v‖. Coordinates at p come from the Householder
     reflection that takes p to ∓ the north pole (0, ..., 0, R).
+
+    Parameters
+    ----------
+    d : int
+        The dimension, at least 1; points have d + 1 numbers.
+    curvature : float
+        Above 0.
+
+    Raises
+    ------
+    InputError
+        If d or the curvature is not such a number.
+
+    See Also
+    --------
+    Space : What all spaces can do.
+    Hyperbolic : The same with negative curvature.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> round(float(rd.Sphere(2).dist([1.0, 0.0, 0.0], [0.0, 0.0, 1.0])), 4)
+    1.5708
     """
 
     d: int

@@ -16,7 +16,7 @@ def transport(space: Space, start: Array, end: Array) -> Array:
 
     One rung of the pole ladder: with s the reflection of geodesics in the middle of the geodesic, exp_end(P w) =
     s(exp_start(-w)), which is exact in a symmetric space and of third order in any other. Ends are in the form of the
-    primitives. What is not exact, floats included, is mended by taking the nearest orthogonal matrix.
+    primitives. What is not exact, floats included, is mended by making the columns orthonormal.
     """
     if space.is_flat:
         return np.eye(space.dim)
@@ -24,8 +24,8 @@ def transport(space: Space, start: Array, end: Array) -> Array:
     with np.errstate(all="ignore"):
         ahead = space.exp_coords(-STEP * _unit(space) * same, start)
         rungs = space.log_coords(space.exp_coords(-space.log_coords(ahead, middle), middle), end)
-    left, _, right = np.linalg.svd(rungs.T if np.isfinite(rungs).all() else same)  # at the far end of float64
-    return np.asarray(left @ right)
+    frame, triangle = np.linalg.qr(rungs.T if np.isfinite(rungs).all() else same)  # at the far end of float64
+    return np.asarray(frame * np.where(triangle.diagonal() < 0, -1.0, 1.0))
 
 
 def _unit(space: Space) -> float:

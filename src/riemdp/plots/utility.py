@@ -14,6 +14,7 @@ from riemdp.arguments import whole_number
 from riemdp.errors import InputError, MechanismError, printable
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.names import StatisticName
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
 from riemdp.privacy.bounded import Ball
@@ -43,7 +44,7 @@ def plot_utility(
     *,
     n: int | Sequence[int],
     strengths: Sequence[float] | None = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
 ) -> Figure:
     """Predicted error of every mechanism, baselines included: no data needed.
 
@@ -80,7 +81,7 @@ def _with_strength(guarantee: Guarantee, strength: float) -> Guarantee:
     return replace(guarantee, **changed)
 
 
-def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: str) -> dict[str, Array]:
+def _predicted_errors(ball: Ball, asked: list[tuple[int, Guarantee]], statistic: StatisticName) -> dict[str, Array]:
     """By mechanism: its predicted errors, NaN where it cannot give the guarantee; those that never can left out."""
     queries = [Query(ball, n, guarantee, statistic=statistic) for n, guarantee in asked]
     errors = {name: np.array([_error(query, name) for query in queries]) for name in MECHANISMS}

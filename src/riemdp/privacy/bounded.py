@@ -38,7 +38,36 @@ SAMPLE = 2**12
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """A closed geodesic ball with a *public* centre and radius: chosen without looking at the data."""
+    """A closed geodesic ball with a *public* centre and radius: chosen without looking at the data.
+
+    Records outside it are moved onto its rim before anything else is done with them, so that one record can change a
+    mean only so much: a small ball needs little noise. Balls are compared by identity, not by value.
+
+    Parameters
+    ----------
+    space : Space
+        Where the records live.
+    center : array of shape point_shape
+        A point of the space.
+    radius : float
+        In the space's own unit of length; below `space.uniqueness_radius`.
+
+    Raises
+    ------
+    InputError
+        If the centre is no point of the space, or the radius is not positive or too large for it.
+
+    See Also
+    --------
+    check : How records lie in a ball; not private.
+    plan : What errors to expect in a ball, without data.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rd.Ball(rd.SPDAffine(3), center=np.eye(3), radius=1.5).radius
+    1.5
+    """
 
     space: Space
     center: Array
@@ -62,7 +91,31 @@ class Ball:
     def from_eigenvalue_bounds(cls, space: Space, low: float, high: float) -> Ball:
         """The smallest ball around a multiple of the identity that holds all spectra within [low, high].
 
-        centre sqrt(low high) I, radius sqrt(k)/2 ln(high/low), in both metrics of SPD(k).
+        Its centre is sqrt(low high) I and its radius sqrt(k)/2 ln(high/low), in both metrics of SPD(k).
+
+        Parameters
+        ----------
+        space : SPDAffine or SPDLogEuclidean
+            Of k x k matrices.
+        low, high : float
+            Bounds on the eigenvalues of all records, known without looking at them: 0 < low < high.
+
+        Returns
+        -------
+        Ball
+            Public, if the bounds are.
+
+        Raises
+        ------
+        InputError
+            If the space is not one of matrices, or the bounds are not in order.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.1, 10.0)
+        >>> ball.center.round(12).tolist(), round(ball.radius, 4)
+        ([[1.0, 0.0], [0.0, 1.0]], 3.2563)
         """
         if not (isinstance(space, Space) and space.has(Spectra)):
             raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of SPDAffine or SPDLogEuclidean only.")
@@ -73,7 +126,30 @@ class Ball:
         return cls(space, math.sqrt(lo) * math.sqrt(hi) * space.origin, space.capability(Spectra).spectral_radius(half))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
-        """Coordinates at the centre of a public footpoint (default: the centre itself)."""
+        """The coordinates at the centre of a public footpoint.
+
+        Parameters
+        ----------
+        footpoint : array of shape point_shape or None
+            A point of the space; None is the centre itself.
+
+        Returns
+        -------
+        array of shape (dim,)
+            Orthonormal coordinates; zeros in a flat space, where all footpoints do the same.
+
+        Raises
+        ------
+        InputError
+            If it is no point, or too far away for float64.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.footpoint_coords(None).tolist()
+        [0.0, 0.0]
+        """
         if footpoint is None:
             return np.zeros(self.space.dim)
         point = self.space.one_point(footpoint, "footpoint")
@@ -85,16 +161,49 @@ class Ball:
 
     @property
     def grid(self) -> int:
-        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS)."""
+        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS).
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.grid
+        -47
+        """
         return math.frexp(self.radius)[1] - BITS
 
     @property
     def inner_center(self) -> Array:
-        """The centre in the form of the space's own maps."""
+        """The centre in the form of the space's own maps.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
+        >>> ball.inner_center.tolist()
+        [1.0, 0.0]
+        """
         return self.space.read(self.center, "center")
 
     def at_origin(self, coords: Array) -> Array:
-        """Points with these coordinates at the centre, moved by the isometry that takes it to the origin."""
+        """The points with these coordinates at the centre, moved by the isometry that takes it to the origin.
+
+        Parameters
+        ----------
+        coords : array of shape (..., dim)
+            Orthonormal coordinates at the centre.
+
+        Returns
+        -------
+        array of shape (..., *inner_shape)
+            Points around the origin, in the form of the space's own maps.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0).at_origin(np.zeros(2)).tolist()
+        [0.0, 0.0]
+        """
         return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
 
 
@@ -252,23 +361,23 @@ class MomentSums:
     second_total: tuple[int, ...]  # in steps of its square
 
     def means(self, weights: Sequence[float]) -> tuple[Array, Array]:
-        """The mean of the coordinates, and those of the products, each over its weight; every number is rounded once."""
+        """The mean of the coordinates, and those of products, each over its weight; every number is rounded once."""
         first = mean_of_sum(self.first_total, self.n, self.ball).point
-        totals = zip(self.second_total, weights, strict=True)
-        return first, np.array([_quotient(total, 2 * self.ball.grid, self.n, weight) for total, weight in totals])
+        ratios = {weight: self._ratio(weight) for weight in set(weights)}
+        pairs = zip(self.second_total, map(ratios.__getitem__, weights), strict=True)
+        return first, np.array([(total << up) / bottom for total, (up, bottom) in pairs])
+
+    def _ratio(self, weight: float) -> tuple[int, int]:
+        """(a, b) with g^2/(n weight) = 2^a/b, whole numbers: quotients of integers are rounded once."""
+        fraction, exponent = math.frexp(weight)
+        up = 2 * self.ball.grid - exponent + 53
+        return max(up, 0), self.n * int(math.ldexp(fraction, 53)) << max(-up, 0)
 
 
 def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
     """Sums of a block: of the coordinates in steps of the grid, then of their products."""
     steps = coords * 2.0**-grid
     return np.concatenate([steps.astype(np.int64).sum(axis=0).astype(object), SECOND_MOMENTS[second](steps)])
-
-
-def _quotient(total: int, power: int, n: int, weight: float) -> float:
-    """total 2^power/(n weight), a quotient of integers, rounded once."""
-    fraction, exponent = math.frexp(weight)
-    up = power - exponent + 53
-    return (total << max(up, 0)) / (n * int(math.ldexp(fraction, 53)) << max(-up, 0))
 
 
 # --- one record at a time ------------------------------------------------------------------------------------

@@ -26,7 +26,38 @@ EVERY = 128  # entries after which one says again what all before it come to, so
 
 @dataclass(frozen=True)
 class Entry:
-    """One reservation; `status` is 'reserved' or, once confirmed, 'released': both count as spent."""
+    """One reservation of a ledger.
+
+    Whether its release was made or not, it counts as spent.
+
+    Parameters
+    ----------
+    id : int
+        Its number, from 1 on.
+    time_utc : str
+        What the clock said.
+    guarantee : Guarantee
+        What was reserved.
+    description : str
+        What was released, and of which data.
+    status : str
+        "reserved" or, once confirmed, "released".
+    version : str
+        Of riemdp.
+
+    See Also
+    --------
+    Ledger.history : All of them.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> ledger = rd.Ledger("entries.ledger", budget=rd.PureDP(1.0))
+    >>> ledger.reserve("epsilon=0.25", "a first look")
+    1
+    >>> ledger.history()[0].status
+    'reserved'
+    """
 
     id: int
     time_utc: str
@@ -119,7 +150,7 @@ class Ledger:
     ----------
     path : str or Path
         The file.
-    budget : Guarantee, optional
+    budget : Guarantee or str, optional
         What may be spent in all. Needed for a new ledger.
     timeout : float
         Seconds to wait for a file that others use.
@@ -139,8 +170,14 @@ class Ledger:
     InputError
         If the file is missing, damaged, altered, older than its anchor, of another budget, or not to be written.
 
+    See Also
+    --------
+    compose : What several guarantees spend together, without a file.
+    private_mean : Takes a ledger.
+
     Examples
     --------
+    >>> import riemdp as rd
     >>> ledger = rd.Ledger("new.ledger", budget=rd.PureDP(1.0))
     >>> ledger.created, ledger.remaining
     (True, PureDP(epsilon=1.0))
@@ -183,7 +220,35 @@ class Ledger:
                 self.anchor.add(*last_entry(db))
 
     def reserve(self, guarantee: Guarantee | str, description: str = "") -> int:
-        """Commit `guarantee` durably and return its id if the total stays within the budget, else raise."""
+        """Commit a guarantee durably, if the total stays within the budget.
+
+        Parameters
+        ----------
+        guarantee : Guarantee or str
+            What is about to be spent.
+        description : str
+            On what, in one printable line.
+
+        Returns
+        -------
+        int
+            The number of the entry, for `confirm`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit; nothing was spent.
+        MechanismError
+            If a budget of this kind cannot count such a guarantee.
+        InputError
+            If an argument is not as described.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Ledger("reserve.ledger", budget=rd.PureDP(1.0)).reserve(rd.PureDP(0.25), "a first look")
+        1
+        """
         _require(str(description).isprintable(), f"description {description!r} is not one printable line.")
         guarantee = as_guarantee(guarantee)
         _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give GDP(0.1) say.")
@@ -207,7 +272,26 @@ class Ledger:
         return f"guarantee {asked!r} does not fit: {numbers}; see ledger.remaining."
 
     def confirm(self, entry_id: int) -> None:
-        """Mark a reservation as released, once; it counts as spent with or without this."""
+        """Mark a reservation as released, once; it counts as spent with or without this.
+
+        Parameters
+        ----------
+        entry_id : int
+            What `reserve` gave.
+
+        Raises
+        ------
+        InputError
+            If there is no such reservation, or it was confirmed before.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("confirm.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.confirm(ledger.reserve(rd.PureDP(0.25)))
+        >>> ledger.history()[0].status
+        'released'
+        """
         known = entry_id if isinstance(entry_id, int) else None
         with self._transaction("BEGIN IMMEDIATE") as db:
             (status,) = db.execute("SELECT status FROM entry WHERE id = ?", (known,)).fetchone() or ("unknown",)
@@ -215,20 +299,59 @@ class Ledger:
             db.execute("UPDATE entry SET status = 'released' WHERE id = ?", (known,))
 
     def history(self) -> list[Entry]:
-        """All reservations, oldest first: ordered by `id`, since `time_utc` is only what the clock said."""
+        """All reservations, oldest first.
+
+        They are in the order of `id`, since `time_utc` is only what the clock said.
+
+        Returns
+        -------
+        list of Entry
+            Confirmed or not.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, altered, or older than its anchor.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("history.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25), "a first look")
+        1
+        >>> [entry.description for entry in ledger.history()]
+        ['a first look']
+        """
         with self._transaction("BEGIN") as db:
             return [_entry(row) for row in self._file.all_rows(db)[1:]]
 
     @property
     def digest(self) -> str:
-        """Number and digest of the last entry, which stand for the whole file: a line of an anchor."""
+        """Number and digest of the last entry, which stand for the whole file: a line of an anchor.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Ledger("digest.ledger", budget=rd.PureDP(1.0)).digest.split()[0]
+        '0'
+        """
         with self._transaction("BEGIN") as db:
             last = self._file.all_rows(db)[-1]
         return Anchor.line(last.id, last.digest)
 
     @property
     def spent(self) -> Guarantee | None:
-        """All reservations, confirmed or not, composed into the budget's type; None before the first."""
+        """All reservations, confirmed or not, composed into the budget's type; None before the first.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("spent.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25))
+        1
+        >>> ledger.spent
+        PureDP(epsilon=0.25)
+        """
         with self._transaction("BEGIN") as db:
             return self._stated(self._count(db))
 
@@ -250,6 +373,7 @@ class Ledger:
 
         Examples
         --------
+        >>> import riemdp as rd
         >>> ledger = rd.Ledger("counted.ledger", budget=rd.PureDP(1.0))
         >>> ledger.reserve(rd.PureDP(0.25))
         1
@@ -277,6 +401,15 @@ class Ledger:
         """The largest part of the budget (of all its numbers but alpha) that still fits; None if none does.
 
         Exact, but for ApproxDP in steps of 2^-10: by bisection on the rule that `reserve` follows.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("remaining.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25))
+        1
+        >>> ledger.remaining
+        PureDP(epsilon=0.75)
         """
         with self._transaction("BEGIN") as db:
             spent = self._count(db).spent

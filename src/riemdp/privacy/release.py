@@ -18,7 +18,18 @@ from numpy.typing import NDArray
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
-from riemdp.io.values import Kind, Value, check_fields, frozen, plain, read_kind, read_point, read_share, read_value, written
+from riemdp.io.values import (
+    Kind,
+    Value,
+    check_fields,
+    frozen,
+    plain,
+    read_kind,
+    read_point,
+    read_share,
+    read_value,
+    written,
+)
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
@@ -37,7 +48,38 @@ ENTROPY = "the operating system's random bits are uniform and secret"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a mechanism would do for a guarantee, from public inputs alone."""
+    """What a mechanism would do for a guarantee, from public inputs alone.
+
+    A row of what `plan` returns; it needs no data, and may be published.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its name, as `private_mean` takes it.
+    guarantee : Guarantee
+        What it would spend.
+    sensitivity : float
+        How far one record can move the statistic, in the space's unit of length.
+    scale : float
+        Of the noise: the sigma of a Gaussian, the b of a Laplace law.
+    expected_error : float
+        Of the noise alone: root mean square distance between a release and the value before noise.
+    rounds : int
+        Of adaptation to the records; 0 without it.
+    note : str
+        What else should be known, in words.
+
+    See Also
+    --------
+    plan : Makes them, best first.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> best = rd.plan(rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0), 1000, rd.GDP(1.0))[0]
+    >>> best.mechanism, round(best.sensitivity, 4), round(best.expected_error, 4)
+    ('wrapped-gaussian', 0.002, 0.0028)
+    """
 
     mechanism: str
     guarantee: Guarantee
@@ -89,11 +131,57 @@ class Stage:
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private.
 
-    `expected_error` is that of the noise alone: the predicted root mean square distance between `value` and the mean
-    of the records as moved into the ball. A ball that misses the data, and sampling, are not counted.
-    `kind` says what `value` is: a point of the space, as of every mean, or what another statistic makes.
-    `fill` is the root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius:
-    private as all of it, for nothing; None where it was not released.
+    It may be published whole. Releases are made by `private_mean` and the like, never by hand.
+
+    Parameters
+    ----------
+    value : array of shape point_shape
+        What is released: of a mean a point of the space, in the form of the ball's centre.
+    statistic : str
+        What it is a private version of, such as "frechet-mean".
+    guarantee : Guarantee
+        What is proved of it, with the assumptions of the proof.
+    mechanism : str
+        Which noise was added.
+    scale : float
+        Of the noise.
+    sensitivity : float
+        How far one record can move the value before noise.
+    expected_error : float
+        Of the noise alone: the predicted root mean square distance between `value` and the mean of the records as
+        moved into the ball. A ball that misses the data, and sampling, are not counted.
+    grid : float or None
+        The step to which ideal noise was rounded once; None: the guarantee supposes idealized numerics.
+    space : Space
+        Where the records live.
+    center : array of shape point_shape
+        Of the public ball that was given.
+    radius : float
+        Of the public ball that was given.
+    n : int
+        The number of records, which is public.
+    version : str
+        Of riemdp.
+    stages : tuple of Stage
+        Of an adaptive release: what each step spent, and the ball that it left; the last step included.
+    kind : str or tuple of str
+        What `value` is: "point", as of every mean, or what another statistic makes.
+    fill : float or None
+        Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
+        as all of it, for nothing; None where it was not released.
+
+    See Also
+    --------
+    private_mean : Makes one.
+    Ledger : Counts what releases spend.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+    >>> release = rd.private_mean(np.tile(np.eye(2), (1000, 1, 1)), ball, rd.GDP(1.0))
+    >>> release.value.shape, release.n, release.guarantee.mu
+    ((2, 2), 1000, 1.0)
     """
 
     value: Value
@@ -119,12 +207,33 @@ class Release:
 
     @property
     def ball(self) -> Ball:
-        """Where the noise was drawn: the given ball, or the private one that an adaptive release found."""
+        """Where the noise was drawn: the given ball, or the private one that an adaptive release found.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).ball.radius
+        1.0
+        """
         place = self.stages[-1] if self.stages else self
         return Ball(self.space, place.center, place.radius)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, from which `from_dict` makes the same release."""
+        """Plain JSON data, from which `from_dict` makes the same release.
+
+        Returns
+        -------
+        dict
+            All of it, with the number of the format.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).to_dict()["n"]
+        500
+        """
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
@@ -136,7 +245,31 @@ class Release:
 
     @classmethod
     def from_dict(cls, data: Any) -> Release:
-        """The release that `to_dict` described, in this version or an older one; anything else is an InputError."""
+        """The release that `to_dict` described, in this version or an older one.
+
+        Parameters
+        ----------
+        data : dict
+            What `to_dict` gave.
+
+        Returns
+        -------
+        Release
+            With the same bits.
+
+        Raises
+        ------
+        InputError
+            If the data are not those of a release.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> release = rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0))
+        >>> bool(rd.Release.from_dict(release.to_dict()).value == release.value)
+        True
+        """
         opened = FORMAT.opened(data)
         made = _CLASSES.get(str(opened.pop("class", Release.__name__)))
         if made is None or not issubclass(made, cls):
@@ -183,14 +316,40 @@ class Release:
 
         Examples
         --------
-        >>> release.save("mean.json")  # doctest: +SKIP
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).save("saved.json")
         """
         check_target(path, ".json", force=force, instead="for the value alone, use np.save(path, release.value)")
         write_whole(path, json.dumps(self.to_dict(), indent=1).encode(), force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+
+        Returns
+        -------
+        Release
+            With the same bits.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, or it holds no release.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).save("mean.json")
+        >>> rd.Release.load("mean.json").n
+        500
+        """
         return cls.from_dict(read_json(path, "Release.save()"))
 
 

@@ -1,4 +1,4 @@
-"""What can be said of records from their moments with noise: post-processing of a release, so no guarantee depends on it.
+"""What can be said of records from their moments with noise: post-processing, on which no guarantee depends.
 
 The noise of a full second moment has its spectrum within sqrt(2d) times that of one coordinate: eigenvalues beyond that
 edge belong to true ones, which are a known function of them; those below say nothing, and share evenly what the trace,
@@ -54,8 +54,8 @@ class Spread:
 class NoisyMoments:
     """Moments of the records' coordinates at the centre of a ball, with noise: they may be seen by everybody.
 
-    `second` is E[v v\u1d40] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). The noise of each number has these
-    standard deviations; those of `second` are of its coordinates in an orthonormal basis of symmetric matrices,
+    `second` is E[v vᵀ] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). `first_noise` and `second_noise`
+    are standard deviations of the noise of one number; that of `second` in an orthonormal basis of symmetric matrices,
     in which an entry beside the diagonal counts sqrt2.
     """
 
@@ -72,7 +72,7 @@ class NoisyMoments:
 
     @property
     def trace(self) -> float:
-        """E|v|\u00b2, as released: of either sign."""
+        """E|v|², as released: of either sign."""
         return float(np.trace(self.second) if self.kind == "full" else np.sum(self.second))
 
     def about_centre(self, radius: float) -> Spread:
@@ -80,7 +80,7 @@ class NoisyMoments:
         return CLEARED[self.kind](self.second, self.dim, self.second_noise, radius**2)
 
     def about_mean(self, radius: float) -> Spread:
-        """E[v v\u1d40] - E[v] E[v]\u1d40, cleared of noise, that of the square included."""
+        """E[v vᵀ] - E[v] E[v]ᵀ, cleared of noise, that of the square included."""
         square = np.outer(self.first, self.first) - self.first_noise**2 * np.eye(self.dim)
         of_mean = {"full": square, "diagonal": square.diagonal(), "trace": square.trace()}[self.kind]
         return CLEARED[self.kind](self.second - of_mean, self.dim, self.second_noise, radius**2)
@@ -90,7 +90,7 @@ class NoisyMoments:
         return math.sqrt(min(max(self.trace / radius**2, 0.0), 1.0))
 
     def mean_coordinates(self, space: Space, radius: float) -> Array:
-        """Where the Fr\u00e9chet mean is, in coordinates at the centre: H\u207b\u00b9 E[v], H the Hessian (moments.md, section 5)."""
+        """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
         if space.is_flat:
             return self.first
         curvatures, axes = np.linalg.eigh(mean_curvature(space, self.about_centre(radius).matrix))
@@ -116,7 +116,7 @@ class NoisyMoments:
 
 
 def _positive(number: Any) -> float:
-    if type(number) is not float or not 0 < number < math.inf:
+    if not isinstance(number, float) or not 0 < number < math.inf:
         raise ValueError(number)
     return number
 
@@ -137,7 +137,7 @@ def mean_curvature(space: Space, second_moment: Array) -> Array:
 
 
 def _hessian(curvatures: Array) -> Array:
-    """t cot t, t\u00b2 = y, and t coth t for t\u00b2 = -y: what all records at one distance, across their direction, would give.
+    """t cot t, t² = y, and t coth t for t² = -y: what all records at one distance, across their direction, would give.
 
     It is 1 - y/3 to first order, grows no faster than distances do in negative curvature, and stays away from 0.
     """

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from riemdp.arguments import whole_number
 from riemdp.caching import cached_property
 from riemdp.io.values import frozen
+from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.transport import transport
 from riemdp.privacy.release import Release
 from riemdp.privacy.spread import NoisyMoments, Spread
@@ -63,9 +64,9 @@ class Summary(Release):
     @cached_property
     def spread(self) -> Spread:
         """Variances and directions, in orthonormal coordinates at the mean."""
-        place = self.ball
-        mean = self.space.read(self.value, "value")
-        return self.moments.about_mean(place.radius).turned(transport(self.space, place.inner_center, mean))
+        place, mean = self.ball, self.space.read(self.value, "value")
+        with one_blas_thread():
+            return self.moments.about_mean(place.radius).turned(transport(self.space, place.inner_center, mean))
 
     @property
     def covariance(self) -> Array:

@@ -23,10 +23,37 @@ USUAL_SHARES = {1: 0.1, 2: 0.06, 3: 0.03}  # of each centre and each radius
 class Adaptation:
     """How to adapt to the records; all of it is public, and by default decided from public numbers.
 
-    `rounds` of a private centre and a private radius, each for its share of the budget; by default 3, 2, 1 or none, as
-    can pay off. `radius_share=0` keeps the given ball and only moves the footpoint (`FOOTPOINT`: that of the
-    exponential-wrapped paper's A.3.1). `spare` is how many records may be left outside the radius for nothing, in
-    units of the number that would move the mean by as much as the noise does if they all lay on one side.
+    Each of the rounds finds a private centre and a private radius, each for its share of the budget.
+    `FOOTPOINT` is that of the exponential-wrapped paper's A.3.1: one centre, and no radius.
+
+    Parameters
+    ----------
+    rounds : int, optional
+        From 1 to 8; by default 3, 2, 1 or none, as can pay off.
+    center_share : float, optional
+        Share of the budget for each centre: of epsilon, of rho, of mu squared; above 0 and below 1.
+    radius_share : float, optional
+        Share for each radius. With 0, for one round only, the ball stays and just the footpoint moves.
+    spare : float
+        How many records may be left outside the radius for nothing, in units of the number that would move the mean
+        by as much as the noise does if they all lay on one side.
+
+    Raises
+    ------
+    InputError
+        If a number is not as described, or the shares leave nothing for the mean.
+
+    See Also
+    --------
+    private_mean : Takes it as `adapt=`.
+    plan : Predicts whether it helps.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> how = rd.Adaptation(rounds=2, center_share=0.05, radius_share=0.05)
+    >>> round(how.left(2), 3)
+    0.8
     """
 
     rounds: int | None = None
@@ -48,13 +75,47 @@ class Adaptation:
             raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
 
     def weights(self, rounds: int) -> tuple[float, float]:
-        """Shares of the centre and of the radius in each round."""
+        """The shares of the budget of the centre and of the radius in each round.
+
+        Parameters
+        ----------
+        rounds : int
+            How many there are.
+
+        Returns
+        -------
+        tuple of float
+            The share of a centre and that of a radius.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Adaptation().weights(1)
+        (0.1, 0.1)
+        """
         usual = USUAL_SHARES.get(rounds, 0.09 / rounds)
         center, radius = (usual if w is None else w for w in (self.center_share, self.radius_share))
         return center, radius
 
     def left(self, rounds: int) -> float:
-        """Share of the mean itself."""
+        """Share of the budget that is left for the mean itself.
+
+        Parameters
+        ----------
+        rounds : int
+            How many there are.
+
+        Returns
+        -------
+        float
+            Above 0.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> rd.Adaptation().left(1)
+        0.8
+        """
         return 1 - rounds * sum(self.weights(rounds))
 
 

@@ -21,13 +21,15 @@ from riemdp.io.values import Kind, Value
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import kernels_for
 from riemdp.kernels.threads import one_blas_thread
-from riemdp.manifolds import Euclidean
+from riemdp.manifolds import Euclidean, Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Drawn, Release
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
+
+ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Statistic(ABC):
     @abstractmethod
     def value(self, records: Any, footpoint: Array) -> Any:
         """The private value: that of the one room, or a tuple with one for each."""
+
+    def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
+        """What its sensitivity takes for granted beyond the rules of IEEE arithmetic: nothing, if it is linear."""
+        return (ROUNDING,)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """Public balls in which the value lives and gets its noise: the records' own, or balls of vectors."""

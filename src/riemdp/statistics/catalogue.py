@@ -38,12 +38,18 @@ def require_known(argument: str, name: Any, names: Iterable[str]) -> None:
         raise InputError(f"{argument} = {name!r}: pass one of {', '.join(map(repr, names))}.")
 
 
+def form_of(asked: str | Statistic, mechanism: Mechanism) -> Statistic | None:
+    """The statistic of that name, or the very one, if it has a form that the mechanism takes."""
+    found = STATISTICS.get((mechanism.input, asked)) if isinstance(asked, str) else asked
+    return found if found is not None and found.input == mechanism.input else None
+
+
 def statistic_for(mechanism: Mechanism, asked: str | Statistic, footpoint: Array) -> Statistic:
     """The statistic of that name, or the very one, in the form that the mechanism takes; never another one."""
     if footpoint.any() and not mechanism.takes_footpoint:
         raise MechanismError(f"footpoint belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
-    found = STATISTICS.get((mechanism.input, asked)) if isinstance(asked, str) else asked
-    if found is None or found.input != mechanism.input:
+    found = form_of(asked, mechanism)
+    if found is None:
         name = asked if isinstance(asked, str) else asked.name
         raise MechanismError(f"statistic = {name!r} belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
     return found.with_noise(mechanism)

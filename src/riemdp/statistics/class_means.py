@@ -25,9 +25,9 @@ from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, recorded, reserved
-from riemdp.statistics.base import Statistic, vectors_up_to
+from riemdp.statistics.base import ROUNDING, Statistic, vectors_up_to
 from riemdp.statistics.mean import rehearse
-from riemdp.statistics.prepared import ROUNDING, require_ledger
+from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 from riemdp.statistics.worth import Doubt, doubts_about, warn_of
@@ -51,7 +51,7 @@ def parallel_means(
     records = [Bounded(group, ball) for group in groups]
     prepared = [rehearse(ball, group.n, guarantee, **asked) for group in records]
     extra = [text for one in prepared for text in one.assumptions]
-    joint = guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, WITHIN_CLASSES, *extra)
+    joint = guarantee.with_assumptions(PUBLIC, ENTROPY, WITHIN_CLASSES, *extra)
     warn_of(min(prepared, key=lambda one: one.query.n).doubts)
     total = sum(group.n for group in records)
     with reserved(joint, f"means of {len(groups)} classes of {total} records", ledger, note) as paid:

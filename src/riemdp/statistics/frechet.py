@@ -27,7 +27,29 @@ LOOSEST = 1e-2
 
 @dataclass(frozen=True)
 class FrechetMean:
-    """A Fréchet mean and how far from the exact one it can be."""
+    """A Fréchet mean and how far from the exact one it can be.
+
+    Not private: it is a function of the records, without noise.
+
+    Parameters
+    ----------
+    point : array of shape point_shape
+        The mean.
+    error_bound : float
+        Proven: the exact mean is no farther from `point` than this, in the space's unit of length.
+    iterations : int
+        Passes over the records.
+
+    See Also
+    --------
+    frechet_mean : Makes one.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.frechet_mean([[0.0], [1.0]], rd.Euclidean(1)).point.tolist()
+    [0.5]
+    """
 
     point: Array
     error_bound: float  # proven: rho(point, exact mean) <= error_bound
@@ -71,18 +93,18 @@ def frechet_mean(
 
     Parameters
     ----------
-    X
+    X : array of shape (n, *point_shape)
         The records, points of the space. Landmarks may be raw, as for `private_mean`: where they lie and how large
         they are is not part of a shape.
-    space
+    space : Space
         Where they live.
-    tol
+    tol : float, optional
         The largest `error_bound` to accept. By default the mean is as accurate as float64 can certify for these
         records, and `error_bound` says how accurate that is.
-    sample_weight
-        How much each record counts, (n,): not negative, by default all the same. The mean is then argmin_x
+    sample_weight : array of shape (n,), optional
+        How much each record counts: not negative, by default all the same. The mean is then argmin_x
         sum_i w_i rho(x, x_i)². A record of weight 0 is left out.
-    max_iter
+    max_iter : int
         Passes over the records, at most.
 
     Returns
@@ -97,6 +119,10 @@ def frechet_mean(
     ConvergenceError
         If no bound can be proven, since records so far apart in positive curvature may have several means; or none
         as small as `tol`; or not within `max_iter` passes.
+
+    See Also
+    --------
+    private_mean : The private mean.
 
     Examples
     --------

@@ -49,6 +49,10 @@ class TangentMean(Statistic):
 
     name: ClassVar[str] = "tangent-mean"
 
+    def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
+        """Nothing: it is linear."""
+        return ()
+
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """2r/n, plus twice the rounding of the quotient; the sum is exact."""
         refuse_footpoint(footpoint, "tangent mean")
@@ -67,6 +71,10 @@ class IntrinsicMean(Statistic):
     """
 
     name: ClassVar[str] = "frechet-mean"
+
+    def supposes(self, space: Space) -> tuple[str, ...]:
+        """Nothing where it is the tangent mean."""
+        return () if space.is_flat else super().supposes(space)
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """Sensitivity of the exact coordinates, plus twice the solver's error in coordinates."""
@@ -89,6 +97,10 @@ class MeanPoint(Statistic):
 
     name: ClassVar[str] = "frechet-mean"
     input: ClassVar[str] = "point"
+
+    def supposes(self, space: Space) -> tuple[str, ...]:
+        """Nothing where it is the tangent mean."""
+        return () if space.is_flat else super().supposes(space)
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """As a distance: the bound on the coordinates at the centre is one on the mean itself."""

@@ -12,6 +12,7 @@ from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import written
 from riemdp.mechanisms import MECHANISMS
+from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
@@ -29,9 +30,9 @@ def plan(
     n: int,
     guarantee: Guarantee | str,
     *,
-    calibration: str = "analytic",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
 ) -> list[Plan]:
@@ -42,6 +43,53 @@ def plan(
     well the records stand for others. With `adapt`, also the best one with adaptation (its `rounds` > 0), supposing
     that nearly all records are within `spread` of their mean; a `note` says what that costs, or that adaptation
     cannot help.
+
+    Parameters
+    ----------
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    n : int
+        The number of records, which is public.
+    guarantee : Guarantee or str
+        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to show a row with adaptation to the records as well.
+    spread : float, optional
+        With `adapt`: the distance to their mean that nearly all records are supposed to have at most.
+
+    Returns
+    -------
+    list of Plan
+        A row for each mechanism, the smallest predicted error first.
+
+    Raises
+    ------
+    InputError
+        If an argument is not as described.
+    MechanismError
+        If no mechanism can give the guarantee in this ball.
+
+    See Also
+    --------
+    private_mean : Makes the release.
+    simulate : Draws of what might be released.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.5, 2.0)
+    >>> for row in rd.plan(ball, 1000, rd.PureDP(1.0)):
+    ...     print(f"{row.mechanism:20}{row.expected_error:.4f}")
+    wrapped-laplace     0.0068
+    riemannian-laplace  0.0068
+    kng                 0.0136
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
@@ -87,25 +135,84 @@ def private_mean(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
     """A differentially private Fréchet mean of the records X (n, *point_shape) in a public ball.
 
-    Values of records never raise: one outside the ball is moved onto it, an unusable one to its centre.
-    With a ledger the guarantee is reserved before any noise is drawn, under a description that ends with the
-    `note`: say which data these are. `calibration="classical"` is the
-    classical Gaussian; `footpoint` (public) is where wrapped mechanisms add their noise, by default the
-    ball's centre; `statistic="tangent-mean"` releases the mean of the logs at the centre instead.
-    `adapt=True` spends part of the guarantee on a private ball within the given one, as small as the records
-    allow (see `Adaptation`); where that cannot pay off, which public numbers decide, it does nothing, with a
-    NoAdaptation warning. A UselessRelease warning, before anything is spent, says that the predicted error is more
-    than half of the ball's radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies.
+    Values of records never raise: one outside the ball is moved onto it, an unusable one to its centre. A
+    UselessRelease warning, before anything is spent, says that the predicted error is more than half of the ball's
+    radius, delta above 1/n, or the guarantee no stronger than one that epsilon = 20 implies; a NoAdaptation warning,
+    that `adapt` does nothing.
+
+    Parameters
+    ----------
+    X : array of shape (n, *point_shape)
+        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    guarantee : Guarantee or str
+        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
+        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
+
+    Returns
+    -------
+    Release
+        `value` is the private mean, a point of the space; it and everything else in it may be published.
+
+    Raises
+    ------
+    InputError
+        If an argument, or the shape or type of X, is not as described. Values of records never raise.
+    MechanismError
+        If no mechanism, or not the one asked for, gives the guarantee in this ball.
+    BudgetExceeded
+        If the ledger refuses; nothing was spent.
+
+    Warns
+    -----
+    UselessRelease
+        If public numbers say that the release is worth nothing.
+    NoAdaptation
+        If `adapt` was asked for and does nothing.
+
+    See Also
+    --------
+    plan : What to expect, without data.
+    check : How the records lie in the ball; not private.
+    frechet_mean : The mean without privacy.
+    private_mean_of_sums : Of records in several places.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> X = rd.SPDAffine(2).random_point(1000, 0)
+    >>> ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.1, 10.0)
+    >>> release = rd.private_mean(X, ball, rd.GDP(1.0))
+    >>> release.value.shape, release.mechanism
+    ((2, 2), 'wrapped-gaussian')
     """
     require_ledger(ledger)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
@@ -136,13 +243,67 @@ def simulate(
     *,
     size: int,
     seed: int,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: str = "frechet-mean",
+    statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
 ) -> Simulation:
-    """`size` draws from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish."""
+    """Draw from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.
+
+    For tests, pictures and studies of accuracy: a release is never seeded, and its noise is exact.
+
+    Parameters
+    ----------
+    X : array of shape (n, *point_shape)
+        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+    ball : Ball or mapping
+        The public ball that holds the records; a mapping as in a YAML file, such as
+        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    guarantee : Guarantee or str
+        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    size : int
+        How many draws.
+    seed : int
+        Of the pseudo-random numbers, 0 or more.
+    mechanism : str
+        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
+        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
+        "pointwise-laplace".
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    footpoint : array of shape point_shape, optional
+        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    statistic : str
+        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+    adapt : bool or Adaptation
+        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
+        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+
+    Returns
+    -------
+    Simulation of shape (size, *point_shape)
+        An array of points, marked as no release.
+
+    Raises
+    ------
+    InputError
+        If an argument, or the shape or type of X, is not as described.
+    MechanismError
+        If no mechanism, or not the one asked for, gives the guarantee in this ball.
+
+    See Also
+    --------
+    private_mean : The release itself.
+    plan : The expected error, without data.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0)
+    >>> rd.simulate(np.zeros((100, 2)), ball, rd.GDP(1.0), size=5, seed=0).shape
+    (5, 2)
+    """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
     records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)

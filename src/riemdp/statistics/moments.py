@@ -8,15 +8,17 @@ With Laplace noise the trace costs nothing either, and everything else a stated 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from riemdp.arithmetic import round_up
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds.base import FARTHEST, Array
+from riemdp.kernels.threads import one_blas_thread
+from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
@@ -93,6 +95,10 @@ class Moments(Statistic):
         beside = round_up(lambda x: x / _root(2), c)
         return np.concatenate([on_diagonal, np.full(dim * (dim - 1) // 2, beside)])
 
+    def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
+        """Nothing: it is linear."""
+        return ()
+
     # --- the release -------------------------------------------------------------------------------------------
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
@@ -130,7 +136,8 @@ class Moments(Statistic):
             pairs = zip(first, second, strict=True)
             return np.stack([self.noisy(*pair, ball).mean_coordinates(ball.space, ball.radius) for pair in pairs])
 
-        return carry(noisy[0].then(means), np.zeros(ball.space.dim), ball)
+        with one_blas_thread():
+            return carry(noisy[0].then(means), np.zeros(ball.space.dim), ball)
 
     def completed(self, release: Release, noisy: list[Visible]) -> Summary:
         """The release with its moments, in the ball in which they were drawn."""
@@ -141,7 +148,7 @@ class Moments(Statistic):
         """One draw, in the units of the coordinates."""
         dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
         numbers = np.clip(second, -FARTHEST, FARTHEST) * self.weights(ball)
-        shaped = {"full": _symmetric, "diagonal": np.asarray, "trace": np.squeeze}[which](numbers)
+        shaped = _SHAPED[which](numbers)
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
         return NoisyMoments(which, np.clip(first, -FARTHEST, FARTHEST), shaped, deviations[0], c * deviations[1])
 
@@ -175,3 +182,10 @@ def _symmetric(numbers: Array) -> Array:
     matrix, (i, j) = np.diag(numbers[:dim]), np.triu_indices(dim, 1)
     matrix[i, j] = matrix[j, i] = numbers[dim:]
     return matrix
+
+
+_SHAPED: dict[str, Callable[[Array], Array]] = {
+    "full": _symmetric,
+    "diagonal": lambda numbers: numbers,
+    "trace": lambda numbers: numbers.reshape(()),
+}

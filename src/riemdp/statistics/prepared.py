@@ -12,15 +12,12 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import InputError
 from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
-from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
-
-ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
 
 
 @dataclass(frozen=True)
@@ -37,13 +34,13 @@ class Prepared:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the mechanism supposes beyond what every release does: 'auto' never takes one that does."""
-        return () if self.mechanism == "auto" else by_name(self.mechanism).assumptions
+        """What mechanism and statistic suppose beyond what every release does; rounds of adaptation are linear."""
+        return replace(self.query, mechanism=self.mechanism).suppositions
 
     @property
     def guarantee(self) -> Guarantee:
         """The one asked for, with all that it supposes."""
-        return self.query.guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, *self.assumptions)
+        return self.query.guarantee.with_assumptions(PUBLIC, ENTROPY, *self.assumptions)
 
     @property
     def doubts(self) -> list[Doubt]:

@@ -18,7 +18,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation, adaptation
 from riemdp.statistics.base import ReleaseLaw, Statistic
-from riemdp.statistics.catalogue import STATISTICS, require_known, statistic_for, statistic_names
+from riemdp.statistics.catalogue import STATISTICS, form_of, require_known, statistic_for, statistic_names
 
 MOST_RECORDS = 2**53  # which floats count exactly
 
@@ -70,6 +70,14 @@ class Query:
         if isinstance(self.statistic, Statistic):
             return self.statistic.kind
         return next(one.kind for (_, name), one in STATISTICS.items() if name == self.statistic)
+
+    @property
+    def suppositions(self) -> tuple[str, ...]:
+        """What the mechanisms that may be taken, and the statistics in the form that they take, suppose."""
+        meant = [mechanism for mechanism in MECHANISMS.values() if self._is_meant(mechanism)]
+        forms = [form for m in meant if (form := form_of(self.statistic, m)) is not None]
+        texts = [*(m.assumptions for m in meant), *(form.supposes(self.ball.space) for form in forms)]
+        return tuple(dict.fromkeys(text for some in texts for text in some))
 
     def plan_one(self, mechanism: Mechanism) -> Plan:
         """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""

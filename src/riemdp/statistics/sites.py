@@ -32,6 +32,7 @@ from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
@@ -59,6 +60,38 @@ class SiteSum:
     """The exact sum of the coordinates of a site's records in a public ball. **Private**: as secret as the records.
 
     `site`, `study` and the random `id` are public, and decide what may be pooled with what.
+
+    Parameters
+    ----------
+    ball : Ball
+        The public ball that all sites agreed on.
+    n : int
+        The number of the site's records, which is public.
+    total : tuple of int
+        The sum, in steps of the ball's grid. Private.
+    site : str
+        The site's name.
+    study : str
+        What all sites call this collection of sums.
+    id : str
+        Random, of this very sum.
+
+    Raises
+    ------
+    InputError
+        If these cannot be those of a site's sum.
+
+    See Also
+    --------
+    site_sum : Makes one.
+    private_mean_of_sums : Makes a release of all sites' sums.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+    >>> rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot, 2026")
+    SiteSum(site='north clinic', study='pilot, 2026', n=2, Euclidean(d=1), private)
     """
 
     ball: Ball
@@ -83,8 +116,26 @@ class SiteSum:
 
         Parameters
         ----------
-        key
+        key : bytes, optional
             The study's key: with it, the data carry a code that shows whether they were altered.
+
+        Returns
+        -------
+        dict
+            **Private**: as secret as the records.
+
+        Raises
+        ------
+        InputError
+            If the key is shorter than 16 bytes.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> private = rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot")
+        >>> private.to_dict()["n"]
+        2
         """
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
@@ -95,13 +146,33 @@ class SiteSum:
 
     @classmethod
     def from_dict(cls, data: Any, *, key: bytes | None = None) -> SiteSum:
-        """The sum that `to_dict` described; anything else is an InputError, which shows nothing of it.
+        """The sum that `to_dict` described.
 
         Parameters
         ----------
-        key
+        data : dict
+            What `to_dict` gave.
+        key : bytes, optional
             The study's key. With it, data without its code, or altered since, are refused; without it, data that
             carry a code are.
+
+        Returns
+        -------
+        SiteSum
+            **Private**, with the same id.
+
+        Raises
+        ------
+        InputError
+            If the data are anything else; the message shows nothing of them.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> private = rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot")
+        >>> rd.SiteSum.from_dict(private.to_dict()).n
+        2
         """
         _require_format(data)
         _require_code(data, key)
@@ -120,19 +191,58 @@ class SiteSum:
 
         Parameters
         ----------
-        path
+        path : str or Path
             Of the file.
-        key
+        key : bytes, optional
             The study's key, at least 16 secret bytes that all sites share. The file is then authenticated (HMAC with
             SHA-256): whoever has the key sees whether it was altered. It is not encrypted.
-        force
+        force : bool
             Whether to replace a file that is there already; otherwise that is refused.
+
+        Raises
+        ------
+        InputError
+            If the file exists or cannot be written, or the key is too short.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> private = rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot")
+        >>> private.save("north.json", key=b"sixteen bytes at least")
         """
         write_whole(path, json.dumps(self.to_dict(key=key), indent=1).encode(), readers=0o600, force=force)
 
     @classmethod
     def load(cls, path: str | Path, *, key: bytes | None = None) -> SiteSum:
-        """Read what `save` wrote, with the same key if it was given one."""
+        """Read what `save` wrote, with the same key if it was given one.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+        key : bytes, optional
+            The study's key.
+
+        Returns
+        -------
+        SiteSum
+            **Private**, with the same id.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, it holds no site's sum, or it was altered.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> private = rd.site_sum(np.array([[0.25], [0.5]]), ball, site="north clinic", study="pilot")
+        >>> private.save("sum.json")
+        >>> rd.SiteSum.load("sum.json").site
+        'north clinic'
+        """
         data = read_json(path, "SiteSum.save()")
         try:
             return cls.from_dict(data, key=key)
@@ -209,13 +319,13 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
 
     Parameters
     ----------
-    X
+    X : array of shape (n, *point_shape)
         The site's records, as `private_mean` takes them.
-    ball
+    ball : Ball or mapping
         The public ball that all sites agreed on.
-    site
+    site : str
         The site's name; no two sites of a study have the same.
-    study
+    study : str
         What all sites agreed to call this collection of sums. One that is repeated needs another: sums of different
         studies cannot be pooled.
 
@@ -228,6 +338,10 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     ------
     InputError
         If a name, the ball, or the shape or type of X is not as described. Values of records never raise.
+
+    See Also
+    --------
+    private_mean_of_sums : Makes a release of all sites' sums.
 
     Examples
     --------
@@ -248,8 +362,8 @@ def private_mean_of_sums(
     sums: Sequence[SiteSum],
     guarantee: Guarantee | str,
     *,
-    mechanism: str = "auto",
-    calibration: str = "analytic",
+    mechanism: MechanismName = "auto",
+    calibration: CalibrationName = "analytic",
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
@@ -261,10 +375,18 @@ def private_mean_of_sums(
 
     Parameters
     ----------
-    sums
+    sums : sequence of SiteSum
         One of each site.
-    guarantee, mechanism, calibration, ledger, note
+    guarantee : Guarantee or str
+        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
         As of `private_mean`; mechanisms that need the records themselves are refused.
+    calibration : str
+        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
 
     Returns
     -------
@@ -279,6 +401,11 @@ def private_mean_of_sums(
         If no mechanism, or not the one asked for, gives the guarantee from sums.
     BudgetExceeded
         If the ledger refuses; nothing was spent.
+
+    See Also
+    --------
+    site_sum : What each site does.
+    private_mean : Of records in one place.
 
     Examples
     --------

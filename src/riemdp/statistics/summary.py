@@ -27,7 +27,7 @@ def private_summary(
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Summary:
-    """Mean, spread and modes of the records X (n, *point_shape) in a public ball, in one differentially private release.
+    """Mean, spread and modes of the records X (n, *point_shape) in a public ball, in one private release.
 
     With Gaussian noise (GDP, zCDP, RDP, (epsilon, delta)) the spread costs nothing: the mean has the very noise that a
     tangent mean alone has, in any curvature and any ball. With pure epsilon-DP a full second moment costs 18 % more

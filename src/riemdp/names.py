@@ -1,0 +1,21 @@
+"""The names that arguments take, as types: editors complete them, and a wrong one is found before anything runs.
+
+What is offered is decided where it is made, in `riemdp.mechanisms` and `riemdp.statistics`; a test compares.
+"""
+
+from typing import Literal, TypeAlias
+
+MechanismName: TypeAlias = Literal[
+    "auto",
+    "wrapped-laplace",
+    "wrapped-gaussian",
+    "riemannian-laplace",
+    "kng",
+    "extrinsic-laplace",
+    "extrinsic-gaussian",
+    "pointwise-laplace",
+]
+StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean"]
+CalibrationName: TypeAlias = Literal["analytic", "classical"]
+FeaturesName: TypeAlias = Literal["tuzel", "five"]
+BasisName: TypeAlias = Literal["orthonormal", "pyriemann"]
