@@ -40,7 +40,13 @@ from riemdp.statistics.summary import private_summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
-    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+    from riemdp.estimators import (
+        PrivateFrechetMean,
+        PrivateLDA,
+        PrivateLogisticRegression,
+        PrivateMDM,
+        PrivateTangentSpace,
+    )
 
 __all__ = [
     "GDP",
@@ -67,6 +73,8 @@ __all__ = [
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
+    "PrivateLDA",
+    "PrivateLogisticRegression",
     "PrivateMDM",
     "PrivateTangentSpace",
     "Product",
@@ -98,12 +106,9 @@ __all__ = [
     "site_sum",
 ]
 
-_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")
-
-
 def __getattr__(name: str) -> Any:
     """Estimators when first asked for: scikit-learn takes longer to import than all the rest."""
-    if name in _ESTIMATORS:
+    if name in __all__ and name.startswith("Private"):
         from riemdp import estimators
 
         return getattr(estimators, name)

@@ -1,0 +1,282 @@
+"""Linear classifiers of which every learnt number is private, labels included. Proof: docs/proofs/classifiers.md."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.extmath import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.arguments import finite_number
+from riemdp.errors import InputError
+from riemdp.estimators.base import PrivateEstimator, all_or_nothing
+from riemdp.estimators.mdm import _labels, _public_classes, _require_labels
+from riemdp.manifolds.base import Array
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.ledger import Ledger
+from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.discriminant import Discriminant
+from riemdp.statistics.linear_classifiers import LinearClassifier
+from riemdp.statistics.logistic import LogisticRegression
+from riemdp.statistics.prepared import require_ledger
+from riemdp.written import BallMapping
+
+ClassWeight = Mapping[Any, float] | None
+
+
+class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
+    """What linear classifiers share, beside what all estimators do: how they are fitted, and how they predict."""
+
+    classes: Any
+    class_weight: ClassWeight
+    ledger: Ledger | None
+    note: str
+    _validated: Callable[..., Any]
+    _public_ball: Callable[[Array], Ball]
+
+    @abstractmethod
+    def _learner(self, ball: Ball, n: int, class_weights: Array) -> LinearClassifier:
+        """The public side of the fit."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from records with labels, both private.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            The records.
+        y : array of shape (n,)
+            Their labels. One that is missing, or none of `classes`, counts for nothing.
+
+        Returns
+        -------
+        LinearClassifierMixin
+            Itself, fitted.
+
+        Raises
+        ------
+        InputError, MechanismError, BudgetExceeded
+            From public things alone, before anything is spent; nothing is then changed.
+        """
+        require_ledger(self.ledger)
+        with all_or_nothing(self):
+            if self.classes is None:
+                _require_labels(y)
+            records = self._validated(X) if self.classes is not None else self._validated(X, y)[0]
+            ball, self.classes_ = self._public_ball(records), self._all_classes(y)
+            learner = self._learner(ball, len(records), self._weights())
+            labels = _labels(y, len(records), self.classes_)
+            model, self.release_ = learner.release(Bounded(records, ball), labels, self.ledger, self.note)
+            self.model_, self.guarantee_ = model, self.release_.guarantee
+            self.ball_ = ball
+        return self
+
+    def _all_classes(self, y: Any) -> Array:
+        """Those given, or those that occur, which are then public."""
+        return _public_classes(self.classes) if self.classes is not None else np.unique(np.asarray(y))
+
+    def _weights(self) -> Array:
+        """Public weights of the classes."""
+        given = self.class_weight or {}
+        if not isinstance(given, Mapping) or any(label not in self.classes_ for label in given):
+            raise InputError(f"class_weight = {given!r}: pass a mapping from classes to weights.")
+        weights = np.array([finite_number(given.get(label, 1.0), "class_weight") for label in self.classes_.tolist()])
+        if not (weights > 0).all():
+            raise InputError(f"class_weight = {given!r}: pass weights above 0.")
+        return np.asarray(weights / weights.max())
+
+    @property
+    def coef_(self) -> Array:
+        """(classes, dim), for two classes (1, dim): weights of a record's coordinates at the private centre."""
+        coef = self.model_.coef
+        return coef[1:] - coef[:1] if len(coef) == 2 else coef
+
+    @property
+    def intercept_(self) -> Array:
+        """(classes,), for two classes (1,): scores of a record at the private centre."""
+        intercept = self.model_.intercept
+        return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        inside = Bounded(self._validated(X, reset=False), self.model_.place)
+        return self.model_.scores(inside._coordinates.all())
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the classes (n, classes), for two classes of the second one (n,). NOT private."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest score. NOT private."""
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Softmax of the scores (n, classes). NOT private."""
+        return np.asarray(softmax(self._scores(X)))
+
+
+class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
+    """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
+
+    It takes points as they are. A private summary of all records says where they are and how they spread; in
+    coordinates in which they spread evenly, a descent with noisy gradients finds the weights. Labels are private: a
+    record may be replaced by one of any class.
+
+    Parameters
+    ----------
+    ball : Ball or mapping or callable
+        The public ball, as for `PrivateFrechetMean`.
+    guarantee : Guarantee or str
+        What a fit spends. Pure epsilon needs far more records than the others.
+    classes : array of shape (classes,), optional
+        The public list of all labels. Without it, those that occur in y are taken, and count as public.
+    class_weight : mapping, optional
+        Public weights of classes, by label; 1 for those left out.
+    adapt : bool or Adaptation
+        Whether to look for a private ball within the given one first.
+    steps : int, optional
+        Of the descent; by default 100, and 5 for pure epsilon.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, for the ledger.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The labels.
+    coef_ : array of shape (classes, dim)
+        Weights of coordinates at the private centre; (1, dim) for two classes.
+    intercept_ : array of shape (classes,)
+        Scores at the private centre; (1,) for two classes.
+    release_ : Release
+        All that may be known of the fit.
+    guarantee_ : Guarantee
+        What is proved, with its assumptions.
+    ball_ : Ball
+        The public ball.
+
+    See Also
+    --------
+    PrivateLDA : Without iterations; for few classes and many records.
+    PrivateMDM : The nearest private class mean.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=4000)
+    >>> X = rng.normal(size=(4000, 3)) + 2.0 * y[:, None]
+    >>> ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 10.0)
+    >>> model = rd.PrivateLogisticRegression(ball=ball, guarantee=rd.GDP(1.0), classes=[0, 1]).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
+        classes: Any = None,
+        class_weight: ClassWeight = None,
+        adapt: bool | Adaptation = True,
+        steps: int | None = None,
+        ledger: Ledger | None = None,
+        note: str = "",
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.classes = classes
+        self.class_weight = class_weight
+        self.adapt = adapt
+        self.steps = steps
+        self.ledger = ledger
+        self.note = note
+
+    def _learner(self, ball: Ball, n: int, class_weights: Array) -> LogisticRegression:
+        return LogisticRegression(ball, n, as_guarantee(self.guarantee), class_weights, self.adapt, self.steps)
+
+
+class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
+    """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
+
+    A private summary of all records comes first; then the sums of all classes and the second moment, in coordinates in
+    which the records spread evenly, in one release. Class means are shrunk by the noise that they are known to have.
+    Labels are private.
+
+    Parameters
+    ----------
+    ball : Ball or mapping or callable
+        The public ball, as for `PrivateFrechetMean`.
+    guarantee : Guarantee or str
+        What a fit spends.
+    classes : array of shape (classes,), optional
+        The public list of all labels. Without it, those that occur in y are taken, and count as public.
+    class_weight : mapping, optional
+        Public weights of classes, by label, beside their shares among the records; 1 for those left out.
+    adapt : bool or Adaptation
+        Whether to look for a private ball within the given one first.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, for the ledger.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+        The labels.
+    coef_ : array of shape (classes, dim)
+        Weights of coordinates at the private centre; (1, dim) for two classes.
+    intercept_ : array of shape (classes,)
+        Scores at the private centre; (1,) for two classes.
+    release_ : Release
+        All that may be known of the fit.
+    guarantee_ : Guarantee
+        What is proved, with its assumptions.
+    ball_ : Ball
+        The public ball.
+
+    See Also
+    --------
+    PrivateLogisticRegression : Usually better.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(2, size=4000)
+    >>> X = rng.normal(size=(4000, 3)) + 2.0 * y[:, None]
+    >>> ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 10.0)
+    >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=[0, 1]).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        ball: Ball | BallMapping | Callable[[int], Ball],
+        guarantee: Guarantee | str,
+        classes: Any = None,
+        class_weight: ClassWeight = None,
+        adapt: bool | Adaptation = True,
+        ledger: Ledger | None = None,
+        note: str = "",
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.classes = classes
+        self.class_weight = class_weight
+        self.adapt = adapt
+        self.ledger = ledger
+        self.note = note
+
+    def _learner(self, ball: Ball, n: int, class_weights: Array) -> Discriminant:
+        return Discriminant(ball, n, as_guarantee(self.guarantee), class_weights, self.adapt)
