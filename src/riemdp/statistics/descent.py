@@ -50,7 +50,7 @@ class Objective(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GradientMean(Statistic):
-    """The mean gradient of an objective at a public point, as a statistic: sensitivity 2c/n (docs/proofs/descent.md)."""
+    """The mean gradient of an objective at a public point: sensitivity 2c/n (docs/proofs/descent.md)."""
 
     name: ClassVar[str] = "mean-gradient"
     kind: ClassVar[str] = "numbers"

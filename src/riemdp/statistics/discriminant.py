@@ -9,67 +9,120 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
+from riemdp.arithmetic import round_up
 from riemdp.caching import cached_property
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.release import Plan, Stage
 from riemdp.privacy.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Exact
-from riemdp.statistics.base import Statistic, linear_sensitivity, vectors_up_to
-from riemdp.statistics.class_means import ClassSums, Labelled
-from riemdp.statistics.features import INTERCEPT, LEAST_OF_EDGE, Features
+from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
+from riemdp.statistics.class_means import Labelled
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, LEAST_OF_EDGE, Features, LabelledFeatures
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
-from riemdp.statistics.moments import Moments
 from riemdp.statistics.query import Query
+from riemdp.statistics.sensitivity import with_solver_error
 
 LEAST_WITHIN = 0.05  # of the variance of all records, that within classes is not believed to be less
+ROOT_OF_TWO = 1.4142135623730951  # not below it
+ROOT_OF_HALF = 0.7071067811865475  # not above it
 
 
 @dataclass(frozen=True)
 class ClassMoments(Statistic):
-    """(S_c, r p_c/sqrt2) for each class, as in `ClassSums`, and M2/(sqrt2 r): Euclidean sensitivity 2r/n.
+    """(S_c, w p_c) for each class, S_c = (1/n) sum_{y_i = c} u_i of features |u| <= 1, p_c the class's share; and M2/c.
 
-    With Laplace noise a second moment is not free: there it is left out, and these are the class sums.
+    Gaussian noise: w = 1/sqrt2, c = sqrt2, Euclidean sensitivity 2/n. Laplace noise, isotropic for each class by
+    itself: w = d^(-1/4), no second moment, and the sum of lengths has sensitivity 2 sqrt(1 + w²)/n.
     """
 
     name: ClassVar[str] = "class-moments"
     kind: ClassVar[str] = "numbers"
 
-    sums: ClassSums
-    second: Moments = Moments("full")
+    classes: int
+    noise: Wrapped = WRAPPED_GAUSSIAN
 
-    def with_noise(self, mechanism: Mechanism) -> Statistic:
+    def with_noise(self, mechanism: Mechanism) -> ClassMoments:
         """With the weights that belong to it."""
-        noisy = replace(self, sums=self.sums.with_noise(mechanism), second=self.second.with_noise(mechanism))
-        return noisy if noisy.sums.is_gaussian else noisy.sums
+        assert isinstance(mechanism, Wrapped)  # no other takes coordinates
+        return replace(self, noise=mechanism)
 
-    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
-        """That of a mean of vectors of the ball; what is rounded is far less than the last term counts."""
-        return linear_sensitivity(ball, n)
+    @property
+    def is_gaussian(self) -> bool:
+        """Which of the two norms measures the sensitivity."""
+        return self.noise.name == WRAPPED_GAUSSIAN.name
+
+    def weight(self, dim: int) -> float:
+        """w, of the classes' shares."""
+        return ROOT_OF_HALF if self.is_gaussian else float(dim) ** -0.25
+
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """In the norm that belongs to the noise, plus twice what is rounded."""
+        refuse_footpoint(footpoint, self.name)
+        extra = 0.0 if self.is_gaussian else self.weight(ball.space.dim)
+        return with_solver_error(round_up(lambda w: 2 * (1 + w**2).sqrt() / n, extra), 4 * UNIT_ROUNDOFF)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """One for each class, and one for the second moment."""
-        return (*self.sums.rooms(ball), self.second.rooms(ball)[1])
+        dim = ball.space.dim
+        of_class = vectors_up_to(math.hypot(1.0, self.weight(dim)), dim + 1)
+        return (of_class,) * self.classes + (vectors_up_to(1.0, dim * (dim + 1) // 2),) * self.is_gaussian
 
-    def value(self, records: Labelled, footpoint: Array) -> tuple[Array, ...]:
-        """All sums are exact, each number of them is rounded once or twice."""
-        sums = self.sums.value(records, footpoint)
-        lighter = [np.append(one[:-1], one[-1] / math.sqrt(2)) for one in sums]
-        return (*lighter, self.second.value(records.records, footpoint)[1])
+    def value(self, records: LabelledFeatures, footpoint: Array) -> tuple[Array, ...]:  # noqa: ARG002
+        """All sums are exact; each number is rounded once for the quotient, and once for its weight."""
+        total = sum(records.features.map(partial(_sums, labels=records.labels, classes=self.classes)))
+        means = np.array([int(entry) / records.n for entry in np.ravel(total)]).reshape(np.shape(total))
+        sums, second = means[: self.classes], means[self.classes :, :-1] * 4.0**-FEATURE_BITS
+        sums = sums * np.append(np.full(sums.shape[1] - 1, 2.0**-FEATURE_BITS), self.weight(sums.shape[1] - 1))
+        return (*sums, _weighted_triangle(second)) if self.is_gaussian else tuple(sums)
 
-    def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
-        """Of the class means, as for the class sums alone."""
-        return self.sums.expected_error(mechanism, scale, ball)
+    def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:  # noqa: ARG002
+        """Of the means of classes of equal size."""
+        dim = ball.space.dim
+        return float(self.classes**1.5) * scale * math.sqrt(dim * self.variance(dim))
+
+    def variance(self, dim: int) -> float:
+        """Of the noise in one coordinate of a class's sum, at scale 1."""
+        return self.noise.mean_square(dim + 1) / (dim + 1)
 
     def finish(self, noisy: list[Visible], ball: Ball, n: int) -> Array:  # noqa: ARG002
         """All of it, as numbers."""
         return np.concatenate([one.vectors for one in noisy], axis=1)
+
+
+def _sums(x: Array, start: int, *, labels: Array, classes: int) -> Array:
+    """Of a block, in whole numbers: (sum of u, count) of each class; then the sums of the products of u, and 0.
+
+    Products of numbers of FEATURE_BITS bits, 2^14 of them, are below 2^53: floats hold every sum on the way.
+    """
+    whole = np.column_stack([x[:, :-1] * 2.0**FEATURE_BITS, np.ones(len(x))])
+    of_class = labels[start : start + len(x), None] == np.arange(classes)
+    products = whole[:, :-1].T @ np.column_stack([whole[:, :-1], np.zeros(len(x))])
+    return np.vstack([of_class.astype(np.float64).T @ whole, products]).astype(np.int64).astype(object)
+
+
+def _weighted_triangle(matrix: Array) -> Array:
+    """The diagonal over sqrt2, then what is above it, which counts sqrt2 in the norm of matrices."""
+    return np.concatenate([matrix.diagonal() / ROOT_OF_TWO, matrix[np.triu_indices(len(matrix), 1)]])
+
+
+def _matrix(triangle: Array, dim: int) -> Array:
+    """The inverse of `_weighted_triangle`."""
+    matrix, (i, j) = np.diag(triangle[:dim] * ROOT_OF_TWO), np.triu_indices(dim, 1)
+    matrix[i, j] = matrix[j, i] = triangle[dim:]
+    return matrix
+
+
+# --- the classifier ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,39 +132,36 @@ class Discriminant(LinearClassifier):
     name: ClassVar[str] = "linear-discriminant"
 
     @cached_property
-    def body(self) -> Ball:
-        """Where the features live."""
-        return vectors_up_to(1.0, self.ball.space.dim)
-
-    @cached_property
     def query(self) -> Query:
         """What is asked of the features."""
-        statistic = ClassMoments(ClassSums(self.classes))
-        return Query(self.body, self.n, self.shares[2], mechanism=self.mechanism, statistic=statistic)
+        body = vectors_up_to(1.0, self.ball.space.dim)
+        return Query(body, self.n, self.shares[2], mechanism=self.mechanism, statistic=ClassMoments(self.classes))
 
     @cached_property
     def plan(self) -> Plan:
-        """Of the sums."""
+        """Of the moments."""
         return self.query.plan()
 
     def insist(self) -> None:
-        """Raise what the sums would."""
+        """Raise what the moments would."""
         self.plan  # noqa: B018
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """Moments of the features, and what follows from them."""
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
-        vectors = Labelled(records.records.mapped(features.vectors, self.body), records.labels)
-        drawn = chance.point(law, vectors)
-        noisy = NoisyClasses.of(drawn.noisy, law.statistic, plan.scale, self.body, self.n)
-        stage = Stage(self.name, self.shares[2], plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
-        return Learnt(noisy.weights(self.class_weights), plan, drawn.grid, stage)
+        assert isinstance(law.statistic, ClassMoments)
+        drawn = chance.point(law, LabelledFeatures.of(records.records, records.labels, features))
+        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
+        facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
+        return Learnt(noisy.weights(self.class_weights), plan, drawn.grid, Stage(self.name, self.shares[2], *facts))
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyClasses:
-    """Sums (classes, d) of the features of each class over n, with noise of this variance; the classes' shares; and the
-    covariance (d, d) of all features, as far as it is known."""
+    """What is known of the classes: sums (classes, d) of features over n, with noise of this variance, and shares.
+
+    The covariance (d, d) is that of all features, as far as it is known.
+    """
 
     sums: Array
     noise: float
@@ -119,20 +169,17 @@ class NoisyClasses:
     covariance: Array
 
     @classmethod
-    def of(cls, noisy: list[Visible], statistic: Statistic, scale: float, body: Ball, n: int) -> NoisyClasses:
+    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int) -> NoisyClasses:
         """From what was drawn; shares add up to 1 and none is below 1/n."""
-        joint = statistic if isinstance(statistic, ClassMoments) else None
-        sums = joint.sums if joint else statistic
-        assert isinstance(sums, ClassSums)
-        numbers = np.stack([one.vectors[0] for one in noisy[: sums.classes]])
-        shares = numbers[:, -1] / sums.weight(body) * (math.sqrt(2) if joint else 1.0)
+        numbers, dim = np.stack(noisy[: statistic.classes]), len(noisy[0]) - 1
+        shares = numbers[:, -1] / statistic.weight(dim)
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / n)
-        total = numbers[:, :-1].sum(axis=0)
-        covariance = np.eye(body.space.dim) / body.space.dim
-        if joint:
-            moments = joint.second.with_scale(scale).noisy(total, noisy[-1].vectors[0], body)
-            covariance = _certain_covariance(moments, body.radius)
-        return cls(numbers[:, :-1], scale**2 * sums.variance(body.space.dim), shares / shares.sum(), covariance)
+        covariance = np.eye(dim) / dim
+        if statistic.is_gaussian:
+            first, second = numbers[:, :-1].sum(axis=0), _matrix(noisy[-1], dim)
+            noise = scale * math.sqrt(statistic.classes)
+            covariance = _certain(NoisyMoments("full", first, second, noise, ROOT_OF_TWO * scale))
+        return cls(numbers[:, :-1], scale**2 * statistic.variance(dim), shares / shares.sum(), covariance)
 
     def means(self) -> Array:
         """Class means about the common one, shrunk as James and Stein do by the noise that each is known to have."""
@@ -142,18 +189,21 @@ class NoisyClasses:
         return np.asarray(means * np.maximum(1 - noise / np.maximum(squares, 1e-300), 0.0)[:, None])
 
     def weights(self, class_weights: Array) -> Array:
-        """(d + 1, classes), from the class means and the covariance of all records."""
-        means, whole = self.means(), np.linalg.cholesky(self.covariance)
-        between = np.linalg.solve(whole, (means.T * self.shares) @ means) @ np.linalg.inv(whole).T
-        values, vectors = np.linalg.eigh((between + between.T) / 2)
-        back = np.linalg.solve(whole.T, vectors)
+        """(d + 1, classes), from the class means and the covariance of all records.
+
+        In coordinates in which the latter is the identity, what is within classes is 1 less what is between them.
+        """
+        means, root = self.means(), np.linalg.cholesky(self.covariance)
+        evened = np.linalg.solve(root, means.T)
+        values, vectors = np.linalg.eigh((evened * self.shares) @ evened.T)
+        back = np.linalg.solve(root.T, vectors)
         solved = means @ (back / np.maximum(1 - values, LEAST_WITHIN)) @ back.T
         constants = np.log(self.shares * class_weights) - (solved * means).sum(axis=1) / 2
         return np.vstack([solved.T, (constants - solved @ self.sums.sum(axis=0)) / INTERCEPT])
 
 
-def _certain_covariance(moments: NoisyMoments, radius: float) -> Array:
-    """That of the features; what noise hides is not believed to be small."""
-    spread = moments.about_mean(radius)
+def _certain(moments: NoisyMoments) -> Array:
+    """The covariance of features; what noise hides is not believed to be small."""
+    spread = moments.about_mean(1.0)
     floor = LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise)
     return np.asarray((spread.directions * np.maximum(spread.variances, floor)) @ spread.directions.T)

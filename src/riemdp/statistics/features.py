@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.io.rows import Rows
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
 from riemdp.privacy.bounded import Ball, Bounded
@@ -33,7 +34,7 @@ LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """x = (u, INTERCEPT) with u = matrix (v - offset)/length, shortened to 1 and cut to a grid; v a record's coordinates."""
+    """x = (u, INTERCEPT), u = matrix (v - offset)/length, shortened to 1 and cut to a grid; v are coordinates."""
 
     matrix: Array
     offset: Array
@@ -57,6 +58,21 @@ class Features:
         """x (n, d + 1)."""
         vectors = self.vectors(coords)
         return np.column_stack([vectors, np.full(len(vectors), INTERCEPT)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledFeatures:
+    """Features of private records, and the place of each one's class among all; any other number stands for none."""
+
+    features: Rows
+    labels: Array
+    n: int
+
+    @classmethod
+    def of(cls, records: Bounded, labels: Array, features: Features) -> LabelledFeatures:
+        """Kept in memory if they are few."""
+        rows = records._coordinates.turned(features)
+        return cls(rows.kept(records.space.dim + 1), labels, records.n)
 
 
 def whitening(moments: NoisyMoments, radius: float) -> Features:

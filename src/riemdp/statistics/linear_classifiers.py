@@ -25,6 +25,7 @@ from riemdp.statistics.class_means import ANY_CLASS, Labelled
 from riemdp.statistics.features import Features, length_law, length_stage, whitening, with_private_length
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import Prepared, prepare
+from riemdp.statistics.quantile import RadiusLaw
 from riemdp.statistics.query import Query
 
 # Shares of the guarantee of the summary (with its rounds of adaptation, if any) and of the length of features.
@@ -88,7 +89,6 @@ class LinearClassifier(ABC):
         weights = [SUMMARY_SHARE, LENGTH_SHARE, 1 - SUMMARY_SHARE - LENGTH_SHARE]
         return split(divisible(self.guarantee)[0], weights)
 
-    @cached_property
     def summary(self) -> Prepared:
         """Where the records are, and how they spread."""
         asked = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt}
@@ -109,17 +109,19 @@ class LinearClassifier(ABC):
 
     def release(self, records: Bounded, labels: Array, ledger: Ledger | None, note: str) -> tuple[LinearModel, Release]:
         """All stages under one reservation; whatever can be refused is so before."""
-        self.summary, length_law(self.n, self.shares[1])  # noqa: B018
+        prepared, law = self.summary(), length_law(self.n, self.shares[1])
         self.insist()
         claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY, ANY_CLASS)
         with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
-            return self._under(paid, records, labels)
+            return self._under(paid, records, labels, prepared, law)
 
-    def _under(self, paid: Reservation, records: Bounded, labels: Array) -> tuple[LinearModel, Release]:
-        chance, summary = Exact(paid), self.summary.under(paid, records)
+    def _under(
+        self, paid: Reservation, records: Bounded, labels: Array, prepared: Prepared, law: RadiusLaw
+    ) -> tuple[LinearModel, Release]:
+        chance, summary = Exact(paid), prepared.under(paid, records)
         assert isinstance(summary, Summary)
         place = summary.ball
-        inside, law = records.moved(place), length_law(self.n, self.shares[1])
+        inside = records.moved(place)
         features = with_private_length(whitening(summary.moments, place.radius), inside, law, chance)
         learnt = self.learn(Labelled(inside, labels), features, chance)
         stages = (*summary.stages, length_stage(features, self.shares[1], law, place), learnt.stage)

@@ -16,7 +16,6 @@ import numpy as np
 
 from riemdp.accounting.guarantee import GDP, PureDP
 from riemdp.caching import cached_property
-from riemdp.io.rows import Rows
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball
@@ -26,7 +25,7 @@ from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.descent import Descent, Objective
-from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 
 LONGEST_GRADIENT = 0.25
@@ -34,21 +33,6 @@ RESIDUAL_BITS = 19
 # Gradients are whole multiples of this.
 GRID = LONGEST_GRADIENT * 2.0 ** -(RESIDUAL_BITS + FEATURE_BITS)
 LARGEST_STEP = 400.0
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LabelledFeatures:
-    """Features of private records, and the place of each one's class among all; any other number stands for none."""
-
-    features: Rows
-    labels: Array
-    n: int
-
-    @classmethod
-    def of(cls, known: Labelled, features: Features) -> LabelledFeatures:
-        """Kept in memory if they are few."""
-        rows = known.records._coordinates.turned(features)
-        return cls(rows.kept(known.records.space.dim + 1), known.labels, known.records.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +55,8 @@ class LogisticLoss(Objective):
 
     def mean_gradient(self, records: LabelledFeatures, point: Array) -> Array:
         """The sum over all records in whole numbers, divided once."""
-        task = partial(_sum_of_gradients, labels=records.labels, weights=self._matrix(point), of_class=self.class_weights)
+        public = {"weights": self._matrix(point), "of_class": self.class_weights}
+        task = partial(_sum_of_gradients, labels=records.labels, **public)
         total = sum(block.astype(object) for block in records.features.map(task))
         return np.array([int(entry) / records.n for entry in np.ravel(total)]) * GRID
 
@@ -152,7 +137,7 @@ class LogisticRegression(LinearClassifier):
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """The weights to which the steps lead."""
-        descent, known = self.descent, LabelledFeatures.of(records, features)
+        descent, known = self.descent, LabelledFeatures.of(records.records, records.labels, features)
         path = descent.run(known, chance, np.zeros(descent.objective.body.space.dim))
         stage = descent.stage(self.shares[2], records.records.ball)
         return Learnt(path.point.reshape(-1, self.classes), path.plan, path.grid, stage)
