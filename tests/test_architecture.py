@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import riemdp
+from code_size import DOCUMENTED, code_lines
 
 PACKAGE = Path(riemdp.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
 
 
 # --- sizes ----------------------------------------------------------------------------------------------------
@@ -29,13 +29,6 @@ def test_functions_are_short():
     assert len(lengths) > 1000
     assert lengths[len(lengths) // 2] <= 5
     assert lengths[int(0.9 * len(lengths))] <= 15
-
-
-def code_lines(file):
-    """All lines but those of docstrings, which public names have long ones of."""
-    nodes = (node for node in ast.walk(TREES[file]) if isinstance(node, DOCUMENTED) and ast.get_docstring(node))
-    told = sum(node.body[0].end_lineno - node.body[0].lineno + 1 for node in nodes)
-    return len(file.read_text("utf-8").splitlines()) - told
 
 
 def test_files_fit_into_one_sitting():

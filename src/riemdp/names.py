@@ -15,7 +15,8 @@ MechanismName: TypeAlias = Literal[
     "extrinsic-gaussian",
     "pointwise-laplace",
 ]
-StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean"]
+StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary"]
+SecondMoments: TypeAlias = Literal["auto", "full", "diagonal", "trace"]
 CalibrationName: TypeAlias = Literal["analytic", "classical"]
 FeaturesName: TypeAlias = Literal["tuzel", "five"]
 BasisName: TypeAlias = Literal["orthonormal", "pyriemann"]

@@ -23,16 +23,31 @@ Array = NDArray[Any]
 class Modes:
     """Principal geodesics of the records: exp_mean(a directions[i]) varies as the records do, most of all for i = 0.
 
-    Attributes
+    Post-processing of what was released: they cost nothing.
+
+    Parameters
     ----------
-    variances : array (k,)
+    variances : array of shape (k,)
         Of the records along each, the largest first, cleared of the noise that was added.
-    ratios : array (k,)
+    ratios : array of shape (k,)
         The same as shares of the whole variance.
-    directions : array (k, *point_shape)
+    directions : array of shape (k, *point_shape)
         Orthonormal tangent vectors at the mean.
-    significant : array (k,) of bool
+    significant : array of bool of shape (k,)
         Which variances are larger than what noise alone makes; the directions of the others are noise.
+
+    See Also
+    --------
+    Summary.modes : Makes them.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+    >>> len(summary.modes(2))
+    2
     """
 
     variances: Array
@@ -52,6 +67,59 @@ class Summary(Release):
     `value` is the mean, a point. Everything else is computed from the released `moments` of the records' coordinates
     at the centre of `ball`: post-processing, to which no guarantee is lost. Coordinates at the centre and at the mean
     are related by parallel transport along the geodesic between them.
+
+    Parameters
+    ----------
+    value : array of shape point_shape
+        What is released: of a mean a point of the space, in the form of the ball's centre.
+    statistic : str
+        What it is a private version of, such as "frechet-mean".
+    guarantee : Guarantee
+        What is proved of it, with the assumptions of the proof.
+    mechanism : str
+        Which noise was added.
+    scale : float
+        Of the noise.
+    sensitivity : float
+        How far one record can move the value before noise.
+    expected_error : float
+        Of the noise alone: the predicted root mean square distance between `value` and the mean of the records as
+        moved into the ball. A ball that misses the data, and sampling, are not counted.
+    grid : float or None
+        The step to which ideal noise was rounded once; None: the guarantee supposes idealized numerics.
+    space : Space
+        Where the records live.
+    center : array of shape point_shape
+        Of the public ball that was given.
+    radius : float
+        Of the public ball that was given.
+    n : int
+        The number of records, which is public.
+    version : str
+        Of riemdp.
+    stages : tuple of Stage
+        Of an adaptive release: what each step spent, and the ball that it left; the last step included.
+    kind : str or tuple of str
+        What `value` is: "point", as of every mean, or what another statistic makes.
+    fill : float or None
+        Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
+        as all of it, for nothing; None where it was not released.
+    moments : NoisyMoments
+        First and second moments of the records' coordinates, with noise: what was released.
+
+    See Also
+    --------
+    private_summary : Makes one.
+    Release : What all releases have.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+    >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+    >>> summary.value.shape, summary.covariance.shape
+    ((2,), (2, 2))
     """
 
     moments: NoisyMoments = field(kw_only=True, repr=False)
@@ -70,12 +138,32 @@ class Summary(Release):
 
     @property
     def covariance(self) -> Array:
-        """(d, d), positive semi-definite: of the records about their mean, in orthonormal coordinates at `value`."""
+        """(d, d), positive semi-definite: of the records about their mean, in orthonormal coordinates at `value`.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.covariance.shape
+        (2, 2)
+        """
         return self.spread.matrix
 
     @property
     def dispersion(self) -> float:
-        """Root mean square distance of the records to their mean."""
+        """Root mean square distance of the records to their mean.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> bool(0.9 < summary.dispersion < 1.1)
+        True
+        """
         return float(np.sqrt(self.spread.total))
 
     def modes(self, n: int | None = None) -> Modes:
@@ -95,6 +183,15 @@ class Summary(Release):
         ------
         InputError
             If n is not a number from 1 to the dimension of the space.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.modes(1).directions.shape
+        (1, 2)
         """
         spread, dim = self.spread, self.space.dim
         count = int(spread.significant.sum()) if n is None else min(whole_number(n, "n", 1), dim)
@@ -114,7 +211,22 @@ class Summary(Release):
     # --- files -----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, from which `from_dict` makes the same summary."""
+        """Plain JSON data, from which `from_dict` makes the same summary.
+
+        Returns
+        -------
+        dict
+            All of it, with the number of the format.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2)) * [1.0, 0.1]
+        >>> summary = rd.private_summary(X, ball, rd.GDP(1.0))
+        >>> summary.to_dict()["n"]
+        5000
+        """
         return super().to_dict() | {"moments": self.moments.to_dict()}
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.summary import Summary
@@ -21,8 +22,8 @@ def private_summary(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
     *,
-    second: str = "auto",
-    mechanism: str = "auto",
+    second: SecondMoments = "auto",
+    mechanism: MechanismName = "auto",
     adapt: bool | Adaptation = False,
     ledger: Ledger | None = None,
     note: str = "",
@@ -35,7 +36,7 @@ def private_summary(
 
     Parameters
     ----------
-    X : array (n, *point_shape)
+    X : array of shape (n, *point_shape)
         The records, as `private_mean` takes them. Their values never raise.
     ball : Ball or mapping
         A public ball. Records outside are moved onto it; spread is that of the records so moved.
@@ -67,6 +68,11 @@ def private_summary(
         If the mechanism cannot give the guarantee, or the dimension is too large for full second moments.
     BudgetExceeded
         If the ledger refuses; nothing was spent.
+
+    See Also
+    --------
+    private_mean : The mean alone.
+    Summary : What is released.
 
     Examples
     --------
