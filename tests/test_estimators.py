@@ -20,7 +20,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import riemdp as rd
 from riemdp.audit import audit_draws
-from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+from riemdp.estimators import (
+    PrivateFrechetMean,
+    PrivateLDA,
+    PrivateLogisticRegression,
+    PrivateMDM,
+    PrivateTangentSpace,
+)
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.class_means import ANY_CLASS, RARE, WITHIN_CLASSES, ClassSums, Labelled
@@ -29,7 +35,7 @@ from riemdp.statistics.query import Query
 HUGE = rd.PureDP(1e12)  # the noise is far below every tolerance
 SPD3 = rd.SPDAffine(3)
 BALL = rd.Ball(SPD3, np.eye(3), 2.0)
-KINDS = [PrivateFrechetMean, PrivateTangentSpace, PrivateMDM]
+KINDS = [PrivateFrechetMean, PrivateTangentSpace, PrivateMDM, PrivateLogisticRegression, PrivateLDA]
 kinds = pytest.mark.parametrize("kind", KINDS)
 noises = pytest.mark.parametrize("noise", [WRAPPED_GAUSSIAN, WRAPPED_LAPLACE], ids=lambda noise: noise.name)
 

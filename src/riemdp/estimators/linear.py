@@ -2,45 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import softmax
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
-from riemdp.arguments import finite_number
+from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.estimators.mdm import _labels, _public_classes, _require_labels
+from riemdp.io.sources import is_dask
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.discriminant import Discriminant
 from riemdp.statistics.linear_classifiers import LinearClassifier
 from riemdp.statistics.logistic import LogisticRegression
 from riemdp.statistics.prepared import require_ledger
-from riemdp.written import BallMapping
+from riemdp.statistics.worth import warn_of
+from riemdp.written import BallMapping, as_ball
 
 ClassWeight = Mapping[Any, float] | None
 
 
 class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
-    """What linear classifiers share, beside what all estimators do: how they are fitted, and how they predict."""
+    """What linear classifiers share, beside what all estimators do: how they are fitted, saved, and how they predict."""
 
+    ball: Any
+    guarantee: Guarantee | str
     classes: Any
     class_weight: ClassWeight
     ledger: Ledger | None
     note: str
+    release_: ClassifierRelease
+    _learns: ClassVar[type[LinearClassifier]]
     _validated: Callable[..., Any]
     _public_ball: Callable[[Array], Ball]
 
     @abstractmethod
-    def _learner(self, ball: Ball, n: int, class_weights: Array) -> LinearClassifier:
+    def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> LinearClassifier:
         """The public side of the fit."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -65,27 +77,66 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         """
         require_ledger(self.ledger)
         with all_or_nothing(self):
-            if self.classes is None:
-                _require_labels(y)
-            records = self._validated(X) if self.classes is not None else self._validated(X, y)[0]
+            records = self._records(X, y)
             ball, self.classes_ = self._public_ball(records), self._all_classes(y)
-            learner = self._learner(ball, len(records), self._weights())
             labels = _labels(y, len(records), self.classes_)
-            model, self.release_ = learner.release(Bounded(records, ball), labels, self.ledger, self.note)
-            self.model_, self.guarantee_ = model, self.release_.guarantee
-            self.ball_ = ball
+            learner = self._learner_of(ball, len(records), self.classes_)
+            warn_of(learner.doubts)
+            self.release_ = learner.release(Bounded(records, ball), labels, self.ledger, self.note)
+            self.ball_, self.guarantee_ = ball, self.release_.guarantee
         return self
+
+    def plan(self, n: int, n_features: int | None = None) -> Plan:
+        """Predict the noise of a fit, from public numbers alone.
+
+        Parameters
+        ----------
+        n : int
+            How many records there would be.
+        n_features : int, optional
+            X.shape[1], if the ball is a function of it.
+
+        Returns
+        -------
+        Plan
+            `expected_error` is the root mean square of the noise in what is learnt, and `note` says what it is
+            about: too few records for the guarantee and the classes, and how many would do.
+
+        Raises
+        ------
+        InputError, MechanismError
+            What a fit would refuse; without `classes` nothing can be said.
+        """
+        ball = as_ball(self.ball(n_features) if callable(self.ball) else self.ball)
+        learner = self._learner_of(ball, whole_number(n, "n", 1), _public_classes(self.classes))
+        return replace(learner.plan, note=" ".join([f"{learner.plan.note}.", *(d.in_numbers for d in learner.doubts)]))
+
+    def _learner_of(self, ball: Ball, n: int, classes: Array) -> LinearClassifier:
+        return self._learner(ball, n, tuple(classes.tolist()), self._weights(classes))
+
+    def _records(self, X: Any, y: Any) -> Any:
+        """As scikit-learn wants them; labels are looked at only if they are to say which classes there are."""
+        if is_dask(X):
+            raise InputError("X is a Dask array: labels are held in memory, pass X.compute() or a memory map.")
+        if self.classes is not None:
+            return self._validated(X)
+        _require_labels(y)
+        records, labels = self._validated(X, y)
+        check_classification_targets(labels)
+        return records
 
     def _all_classes(self, y: Any) -> Array:
         """Those given, or those that occur, which are then public."""
         return _public_classes(self.classes) if self.classes is not None else np.unique(np.asarray(y))
 
-    def _weights(self) -> Array:
-        """Public weights of the classes."""
-        given = self.class_weight or {}
-        if not isinstance(given, Mapping) or any(label not in self.classes_ for label in given):
+    def _weights(self, classes: Array) -> Array:
+        """Public weights of the classes, the largest of them 1."""
+        given = {} if self.class_weight is None else self.class_weight
+        if given == "balanced":
+            raise InputError("class_weight = 'balanced' counts private labels: pass a mapping of public weights.")
+        if not isinstance(given, Mapping) or any(label not in classes for label in given):
             raise InputError(f"class_weight = {given!r}: pass a mapping from classes to weights.")
-        weights = np.array([finite_number(given.get(label, 1.0), "class_weight") for label in self.classes_.tolist()])
+        weights = np.array([finite_number(given.get(label, 1.0), "class_weight") for label in classes.tolist()])
         if not (weights > 0).all():
             raise InputError(f"class_weight = {given!r}: pass weights above 0.")
         return np.asarray(weights / weights.max())
@@ -93,19 +144,18 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     @property
     def coef_(self) -> Array:
         """(classes, dim), for two classes (1, dim): weights of a record's coordinates at the private centre."""
-        coef = self.model_.coef
+        coef = self.release_.coef
         return coef[1:] - coef[:1] if len(coef) == 2 else coef
 
     @property
     def intercept_(self) -> Array:
         """(classes,), for two classes (1,): scores of a record at the private centre."""
-        intercept = self.model_.intercept
+        intercept = self.release_.intercept
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        inside = Bounded(self._validated(X, reset=False), self.model_.place)
-        return self.model_.scores(inside._coordinates.all())
+        return self.release_.scores(self._validated(X, reset=False))
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the classes (n, classes), for two classes of the second one (n,). NOT private."""
@@ -119,6 +169,53 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Softmax of the scores (n, classes). NOT private."""
         return np.asarray(softmax(self._scores(X)))
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the fitted model as JSON: weights, guarantee, and the ledger's entry.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in `.json`.
+        force : bool
+            Whether to replace a file that is there already; otherwise that is refused.
+
+        Raises
+        ------
+        InputError
+            If the file exists, has another ending, or cannot be written.
+        """
+        check_is_fitted(self)
+        self.release_.save(path, force=force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote: a fitted model, which a further fit would spend as much for.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file.
+
+        Returns
+        -------
+        LinearClassifierMixin
+            Fitted; without a ledger.
+
+        Raises
+        ------
+        InputError
+            If there is no such file, or it holds no model of this kind.
+        """
+        release = ClassifierRelease.load(path)
+        assert isinstance(release, ClassifierRelease)  # whatever else the file holds is refused
+        if release.statistic != cls._learns.name:
+            raise InputError(f"the file holds a {release.statistic}: use the class that wrote it, not {cls.__name__}.")
+        ball, classes = Ball(release.space, release.center, release.radius), np.asarray(release.labels)
+        model = cls(ball=ball, guarantee=release.guarantee, classes=classes)  # type: ignore[call-arg]
+        model.release_, model.ball_, model.classes_ = release, ball, classes
+        model.guarantee_, model.n_features_in_ = release.guarantee, math.prod(release.space.point_shape[:1])
+        return model
 
 
 class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
@@ -141,7 +238,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
     adapt : bool or Adaptation
         Whether to look for a private ball within the given one first.
     steps : int, optional
-        Of the descent; by default 100, and 5 for pure epsilon.
+        Of the descent; by default 60, and 5 for pure epsilon.
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -179,6 +276,8 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
     True
     """
 
+    _learns = LogisticRegression
+
     def __init__(
         self,
         *,
@@ -200,8 +299,9 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         self.ledger = ledger
         self.note = note
 
-    def _learner(self, ball: Ball, n: int, class_weights: Array) -> LogisticRegression:
-        return LogisticRegression(ball, n, as_guarantee(self.guarantee), class_weights, self.adapt, self.steps)
+    def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> LogisticRegression:
+        steps = None if self.steps is None else whole_number(self.steps, "steps", 1)
+        return LogisticRegression(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt, steps)
 
 
 class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
@@ -259,6 +359,8 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
     True
     """
 
+    _learns = Discriminant
+
     def __init__(
         self,
         *,
@@ -278,5 +380,5 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
         self.ledger = ledger
         self.note = note
 
-    def _learner(self, ball: Ball, n: int, class_weights: Array) -> Discriminant:
-        return Discriminant(ball, n, as_guarantee(self.guarantee), class_weights, self.adapt)
+    def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> Discriminant:
+        return Discriminant(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt)

@@ -370,6 +370,7 @@ class Reservation:
     """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
 
     guarantee: Guarantee
+    entry: int | None = None  # of the ledger
 
     def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
         """A draw from the law around the private value, which is not kept; a warning would tell something about it."""
@@ -386,7 +387,7 @@ def reserved(guarantee: Guarantee, what: str, ledger: Ledger | None, note: str =
     if not isinstance(note, str):
         raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
     entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what) if ledger else None
-    yield Reservation(guarantee)
+    yield Reservation(guarantee, entry=entry)
     if ledger and entry is not None:
         ledger.confirm(entry)
 

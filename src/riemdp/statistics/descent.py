@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.io.sources import stepwise
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball
@@ -21,7 +24,7 @@ from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
 from riemdp.statistics.query import Query
 
-AVERAGED = 0.5  # the share of the steps, the later ones, whose points are averaged: noise averages out
+AVERAGED = 0.7  # the share of the steps, the later ones, whose points are averaged: noise averages out
 
 
 class Objective(ABC):
@@ -99,12 +102,26 @@ class Descent:
     def run(self, records: Any, chance: Chance, start: Array) -> Path:
         """All steps from a public start; the average of the later points."""
         point, points, grid = start, list[Array](), None
-        for share, plan in zip(self.shares, self.plans(), strict=True):
+        for share, plan in stepwise(list(zip(self.shares, self.plans(), strict=True))):
             drawn = chance.point(self._query(share, point).law(plan), records)
             point, grid = self.objective.moved(point, Visible(drawn.points[0])), drawn.grid
             points.append(point)
-        first = int(len(points) * (1 - AVERAGED))
-        return Path(self.objective.average(points[first:]), self.plans()[0], grid)
+        return Path(self.objective.average(points[self._first :]), self.plans()[0], grid)
+
+    @property
+    def _first(self) -> int:
+        """The first step whose point is averaged."""
+        return int(len(self.shares) * (1 - AVERAGED))
+
+    @property
+    def drift(self) -> float:
+        """Root mean square of what noise of deviation 1 in each gradient adds to the average, for steps of length 1.
+
+        It is so where the objective does not pull back, and less elsewhere: noise of step s stays in all later points.
+        """
+        averaged = len(self.shares) - self._first
+        kept = np.minimum(len(self.shares) - np.arange(len(self.shares)), averaged) / averaged
+        return float(np.linalg.norm(kept))
 
     def stage(self, share: Guarantee, place: Ball) -> Stage:
         """All steps as one entry of the record, for their common share; the records were looked at in that place."""

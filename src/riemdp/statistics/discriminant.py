@@ -27,12 +27,12 @@ from riemdp.privacy.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
 from riemdp.statistics.class_means import Labelled
-from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, LEAST_OF_EDGE, Features, LabelledFeatures
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, LEAST_OF_EDGE, LEAST_SPREAD, Features, LabelledFeatures
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import with_solver_error
 
-LEAST_WITHIN = 0.05  # of the variance of all records, that within classes is not believed to be less
+LEAST_WITHIN = 0.2  # of the variance of all records, that within classes is not believed to be less
 ROOT_OF_TWO = 1.4142135623730951  # not below it
 ROOT_OF_HALF = 0.7071067811865475  # not above it
 
@@ -79,7 +79,7 @@ class ClassMoments(Statistic):
 
     def value(self, records: LabelledFeatures, footpoint: Array) -> tuple[Array, ...]:  # noqa: ARG002
         """All sums are exact; each number is rounded once for the quotient, and once for its weight."""
-        total = sum(records.features.map(partial(_sums, labels=records.labels, classes=self.classes)))
+        total = records.features.total(partial(_sums, labels=records.labels, classes=self.classes))
         means = np.array([int(entry) / records.n for entry in np.ravel(total)]).reshape(np.shape(total))
         sums, second = means[: self.classes], means[self.classes :, :-1] * 4.0**-FEATURE_BITS
         sums = sums * np.append(np.full(sums.shape[1] - 1, 2.0**-FEATURE_BITS), self.weight(sums.shape[1] - 1))
@@ -139,12 +139,13 @@ class Discriminant(LinearClassifier):
 
     @cached_property
     def plan(self) -> Plan:
-        """Of the moments."""
-        return self.query.plan()
+        """Of the moments; the error is that of the class means of features, which are no longer than 1."""
+        return replace(self.query.plan(), guarantee=self.guarantee, note="class sums and the second moment at once")
 
-    def insist(self) -> None:
-        """Raise what the moments would."""
-        self.plan  # noqa: B018
+    @property
+    def noise(self) -> float:
+        """In the mean of a class of equal share."""
+        return self.plan.expected_error / math.sqrt(self.classes)
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """Moments of the features, and what follows from them."""
@@ -153,7 +154,7 @@ class Discriminant(LinearClassifier):
         drawn = chance.point(law, LabelledFeatures.of(records.records, records.labels, features))
         noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
-        return Learnt(noisy.weights(self.class_weights), plan, drawn.grid, Stage(self.name, self.shares[2], *facts))
+        return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,5 +206,5 @@ class NoisyClasses:
 def _certain(moments: NoisyMoments) -> Array:
     """The covariance of features; what noise hides is not believed to be small."""
     spread = moments.about_mean(1.0)
-    floor = LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise)
+    floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), LEAST_SPREAD**2)
     return np.asarray((spread.directions * np.maximum(spread.variances, floor)) @ spread.directions.T)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.errors import InputError
 from riemdp.io.rows import Rows
+from riemdp.io.values import WRITER, read_numbers
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
 from riemdp.privacy.bounded import Ball, Bounded
@@ -59,6 +62,20 @@ class Features:
         vectors = self.vectors(coords)
         return np.column_stack([vectors, np.full(len(vectors), INTERCEPT)])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"matrix": self.matrix.tolist(), "offset": self.offset.tolist(), "length": self.length}
+
+    @classmethod
+    def from_dict(cls, data: Any, dim: int) -> Features:
+        """Those that `to_dict` described, of coordinates in this many dimensions; anything else is an InputError."""
+        if not isinstance(data, dict) or set(data) != {"matrix", "offset", "length"}:
+            raise InputError(f"features are not those of a classifier: pass what {WRITER} wrote.")
+        matrix, offset, length = (read_numbers(data[name], name) for name in ("matrix", "offset", "length"))
+        if (matrix.shape, offset.shape, length.shape) != ((dim, dim), (dim,), ()) or not length > 0:
+            raise InputError(f"features do not fit the space of the classifier: pass what {WRITER} wrote.")
+        return cls(matrix, offset, float(length))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelledFeatures:
@@ -89,7 +106,7 @@ def whitening(moments: NoisyMoments, radius: float) -> Features:
 
 
 def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
-    """The same with a length that leaves about a tenth of the records outside, drawn for a share of the guarantee."""
+    """The same with a length that leaves about a quarter of the records outside, drawn for a share of the guarantee."""
     longest = features.length
     lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
 

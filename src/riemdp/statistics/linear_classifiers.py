@@ -1,14 +1,16 @@
 """Linear classifiers of which every learnt number is private: a summary, a length, then the classifier's own release.
 
 All stages are under one reservation, with shares of the guarantee that are fixed in advance, and each is a linear
-release: nothing is supposed about floating-point arithmetic (docs/proofs/classifiers.md).
+release: nothing is supposed about floating-point arithmetic (docs/proofs/classifiers.md). Why these shares:
+docs/decisions/0028-classifiers.md.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,51 +19,27 @@ from riemdp.caching import cached_property
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
+from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Reservation, Stage, recorded, reserved
 from riemdp.privacy.summary import Summary
 from riemdp.statistics.adaptation import Adaptation, divisible, split
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.class_means import ANY_CLASS, Labelled
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.features import Features, length_law, length_stage, whitening, with_private_length
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import Prepared, prepare
-from riemdp.statistics.quantile import RadiusLaw
 from riemdp.statistics.query import Query
+from riemdp.statistics.worth import DOUBTFUL, NOTHING_ADAPTED, USELESS, Doubt, about_promise, what_would_do
 
 # Shares of the guarantee of the summary (with its rounds of adaptation, if any) and of the length of features.
 SUMMARY_SHARE, LENGTH_SHARE = 0.25, 0.02
 
 
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """What a classifier has learnt, all of it released: where records are looked at, their features, the weights."""
-
-    place: Ball
-    features: Features
-    weights: Array  # (d + 1, classes)
-
-    def scores(self, coords: Array) -> Array:
-        """(n, classes), of coordinates at the centre of the place."""
-        return np.asarray(self.features(coords) @ self.weights)
-
-    @property
-    def coef(self) -> Array:
-        """(classes, d): weights of the coordinates at the place's centre, as far as no record is shortened."""
-        return np.asarray(self.weights[:-1].T @ self.features.matrix) / self.features.length
-
-    @property
-    def intercept(self) -> Array:
-        """(classes,): scores of a record at the place's centre."""
-        at_centre = self.features(np.zeros((1, self.place.space.dim)))
-        return np.asarray(at_centre @ self.weights)[0]
-
-
 @dataclass(frozen=True)
 class Learnt:
-    """Weights (d + 1, classes) with noise, by which plan they were drawn, on which grid, and the stage on record."""
+    """Weights (d + 1, classes) with noise, on which grid they were drawn, and the stage on record."""
 
     weights: Array
-    plan: Plan
     grid: float | None
     stage: Stage
 
@@ -75,13 +53,14 @@ class LinearClassifier(ABC):
     ball: Ball
     n: int
     guarantee: Guarantee
-    class_weights: Array  # (classes,), public
+    labels: tuple[Any, ...]
+    class_weights: Array  # (classes,), public, the largest of them 1
     adapt: bool | Adaptation = True
 
     @property
     def classes(self) -> int:
         """How many there are."""
-        return len(self.class_weights)
+        return len(self.labels)
 
     @cached_property
     def shares(self) -> list[Guarantee]:
@@ -89,6 +68,7 @@ class LinearClassifier(ABC):
         weights = [SUMMARY_SHARE, LENGTH_SHARE, 1 - SUMMARY_SHARE - LENGTH_SHARE]
         return split(divisible(self.guarantee)[0], weights)
 
+    @cached_property
     def summary(self) -> Prepared:
         """Where the records are, and how they spread."""
         asked = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt}
@@ -99,32 +79,63 @@ class LinearClassifier(ABC):
         """Gaussian noise wherever it gives the guarantee: the second moments then cost nothing."""
         return "wrapped-laplace" if isinstance(self.shares[0], PureDP) else "wrapped-gaussian"
 
+    @property
     @abstractmethod
-    def insist(self) -> None:
-        """Raise what learning would refuse, from public numbers."""
+    def plan(self) -> Plan:
+        """Of what is learnt, for the whole guarantee; raises what learning would refuse."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """What noise does to the weights of one class of many, as a share of the most that its records can do."""
 
     @abstractmethod
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """The weights, for the last share."""
 
-    def release(self, records: Bounded, labels: Array, ledger: Ledger | None, note: str) -> tuple[LinearModel, Release]:
-        """All stages under one reservation; whatever can be refused is so before."""
-        prepared, law = self.summary(), length_law(self.n, self.shares[1])
-        self.insist()
-        claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY, ANY_CLASS)
-        with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
-            return self._under(paid, records, labels, prepared, law)
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What public numbers say against the release."""
+        in_vain = [NOTHING_ADAPTED] if self.adapt and isinstance(self.summary.how, Plan) else []
+        return [*about_promise(self.guarantee, self.n), *self._doubts_about_noise(), *in_vain]
 
-    def _under(
-        self, paid: Reservation, records: Bounded, labels: Array, prepared: Prepared, law: RadiusLaw
-    ) -> tuple[LinearModel, Release]:
-        chance, summary = Exact(paid), prepared.under(paid, records)
+    def _doubts_about_noise(self) -> list[Doubt]:
+        share = self.noise
+        if share <= DOUBTFUL:
+            return []
+        verdict = "guessing is as good" if share > USELESS else "what comes out is mostly noise"
+        text = (
+            f"with n = {self.n:,} and {self.classes} classes, noise moves the weights of a class by about {share:.2g} "
+            f"of what its records can: {verdict}."
+        )
+        remedy = partial(what_would_do, self._noise_for, self.n, self.guarantee, 1.0, f"{DOUBTFUL:g}")
+        advice = "Have more records or spend more; plan() says how much."
+        return [Doubt(text, advice, is_grave=share > USELESS, remedy=remedy)]
+
+    def _noise_for(self, n: int, guarantee: Guarantee) -> float:
+        return replace(self, n=n, guarantee=guarantee).noise
+
+    def release(self, records: Bounded, labels: Array, ledger: Ledger | None, note: str) -> ClassifierRelease:
+        """All stages under one reservation; whatever can be refused is so before."""
+        self.plan  # noqa: B018 refuses
+        claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY, ANY_CLASS, *self.summary.assumptions)
+        with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
+            return self._under(paid, Labelled(records, labels))
+
+    def _under(self, paid: Reservation, given: Labelled) -> ClassifierRelease:
+        chance, summary = Exact(paid), self.summary.under(paid, given.records)
         assert isinstance(summary, Summary)
-        place = summary.ball
-        inside = records.moved(place)
-        features = with_private_length(whitening(summary.moments, place.radius), inside, law, chance)
-        learnt = self.learn(Labelled(inside, labels), features, chance)
+        place, law = summary.ball, length_law(self.n, self.shares[1])
+        inside = replace(given, records=given.records.moved(place))
+        features = with_private_length(whitening(summary.moments, place.radius), inside.records, law, chance)
+        learnt = self.learn(inside, features, chance)
         stages = (*summary.stages, length_stage(features, self.shares[1], law, place), learnt.stage)
-        facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "kind": "numbers", "stages": stages}
+        return self._recorded(paid, learnt, features, stages)
+
+    def _recorded(
+        self, paid: Reservation, learnt: Learnt, features: Features, stages: tuple[Stage, ...]
+    ) -> ClassifierRelease:
         drawn = Drawn([np.ravel(learnt.weights)], learnt.grid)
-        return LinearModel(place, features, learnt.weights), recorded(drawn, paid, learnt.plan, **facts)
+        facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "kind": "numbers", "stages": stages}
+        made = recorded(drawn, paid, self.plan, **facts)
+        return ClassifierRelease(**vars(made), features=features, labels=self.labels, entry=paid.entry)

@@ -8,7 +8,7 @@ gradients of a block of records exactly, whatever the order (docs/proofs/classif
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -20,6 +20,7 @@ from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.calibration import _largest
+from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import split
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import vectors_up_to
@@ -57,7 +58,7 @@ class LogisticLoss(Objective):
         """The sum over all records in whole numbers, divided once."""
         public = {"weights": self._matrix(point), "of_class": self.class_weights}
         task = partial(_sum_of_gradients, labels=records.labels, **public)
-        total = sum(block.astype(object) for block in records.features.map(task))
+        total = records.features.total(task)
         return np.array([int(entry) / records.n for entry in np.ravel(total)]) * GRID
 
     def moved(self, point: Array, gradient: Visible) -> Array:
@@ -77,7 +78,7 @@ def _sum_of_gradients(x: Array, start: int, *, labels: Array, weights: Array, of
     """Sum over a block of features ⊗ residuals, in units of GRID: exact, as products of integers below 2^53."""
     residuals = _residuals(x @ weights, labels[start : start + len(x)], of_class)
     whole = _forced(residuals, np.sqrt(np.square(x).sum(axis=1)))
-    return np.asarray((x * 2.0**FEATURE_BITS).T @ whole).astype(np.int64)
+    return np.asarray((x * 2.0**FEATURE_BITS).T @ whole).astype(np.int64).astype(object)
 
 
 def _residuals(scores: Array, labels: Array, of_class: Array) -> Array:
@@ -107,7 +108,8 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
 
 # --- the classifier ----------------------------------------------------------------------------------------------
 
-STEPS, PURE_STEPS = 100, 5  # with pure epsilon, each step costs as much noise as all others together
+STEPS, PURE_STEPS = 60, 5  # with pure epsilon, each step costs as much noise as all others together
+REACH = 1.5  # how far all steps may lead together, in units of n strength: beyond, noise grows faster than they gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +122,41 @@ class LogisticRegression(LinearClassifier):
 
     @cached_property
     def descent(self) -> Descent:
-        """How many steps and how long they are, from public numbers.
-
-        All together may lead n strength far, beyond which their noise grows faster than they gain.
-        """
+        """How many steps and how long they are, from public numbers."""
         share, dim = self.shares[2], self.ball.space.dim
-        is_pure, numbers = isinstance(share, PureDP), (dim + 1) * self.classes
-        steps = self.steps or (PURE_STEPS if is_pure else STEPS)
-        strength = share.epsilon / math.sqrt(numbers) if isinstance(share, PureDP) else _largest(GDP, share)
-        step = min(self.n * strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
+        steps = self.steps or (PURE_STEPS if isinstance(share, PureDP) else STEPS)
+        step = min(REACH * self.n * self._strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
         return Descent(LogisticLoss(dim, self.class_weights, step), self.n, tuple(split(share, [1 / steps] * steps)))
 
-    def insist(self) -> None:
-        """Raise what some step would."""
-        self.descent.plans()
+    @property
+    def _strength(self) -> float:
+        """The mu of what is learnt; for pure epsilon, by which noise of so many numbers is as large in each."""
+        share, numbers = self.shares[2], (self.ball.space.dim + 1) * self.classes
+        return share.epsilon / math.sqrt(numbers) if isinstance(share, PureDP) else _largest(GDP, share)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Of a step; the error is that of the weights, where no record pulls them back, and less elsewhere."""
+        step = self.descent.plans()[0]
+        error = step.expected_error * self.descent.drift * self._loss.step * math.sqrt(1 - 1 / max(self.classes, 2))
+        note = f"{len(self.descent.shares)} steps of this noise, along their mean gradient"
+        return replace(step, guarantee=self.guarantee, expected_error=error, note=note)
+
+    @property
+    def _loss(self) -> LogisticLoss:
+        assert isinstance(self.descent.objective, LogisticLoss)
+        return self.descent.objective
+
+    @property
+    def noise(self) -> float:
+        """Of steps along the gradient, against as many of the greatest length that a class of equal share can have."""
+        descent, body = self.descent, self._loss.body
+        of_class = descent.plans()[0].expected_error * descent.drift / math.sqrt(self.classes)
+        return self.classes * of_class / (len(descent.shares) * body.radius)
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """The weights to which the steps lead."""
         descent, known = self.descent, LabelledFeatures.of(records.records, records.labels, features)
         path = descent.run(known, chance, np.zeros(descent.objective.body.space.dim))
         stage = descent.stage(self.shares[2], records.records.ball)
-        return Learnt(path.point.reshape(-1, self.classes), path.plan, path.grid, stage)
+        return Learnt(path.point.reshape(-1, self.classes), path.grid, stage)
