@@ -7,6 +7,7 @@ import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -77,7 +78,15 @@ def entries(ledger):
 # --- scikit-learn ---------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([kind(ball=AroundZero(20.0), guarantee=HUGE) for kind in KINDS])
+LINEAR = (PrivateLogisticRegression, PrivateLDA)
+ANEW = "a private ball and a private length of features are drawn anew by each fit, whatever the guarantee"
+FRESH = dict.fromkeys(["check_fit_idempotent", "check_classifier_data_not_an_array"], ANEW)  # compare two fits
+
+
+@parametrize_with_checks(
+    [kind(ball=AroundZero(20.0), guarantee=HUGE) for kind in KINDS],
+    expected_failed_checks=lambda estimator: FRESH if isinstance(estimator, LINEAR) else {},
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -159,7 +168,7 @@ def test_separated_classes_are_told_apart_at_a_moderate_budget(private_labels):
     assert model.means_.shape == (2, 3, 3)
 
 
-@kinds
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LINEAR])
 def test_unusable_records_go_to_the_centre_in_silence(kind):
     X, y = two_classes()
     broken, mended = X.copy(), X.copy()
@@ -432,7 +441,7 @@ OF_PRIVATE_LABELS = [
 ]
 private = {"private_labels": True, "classes": ["left", "right"]}
 CASES = [
-    *((kind, *mistake) for kind in KINDS for mistake in MISTAKES),
+    *((kind, *mistake) for kind in KINDS for mistake in MISTAKES if {*mistake[0]} <= {*signature(kind).parameters}),
     *((PrivateMDM, private | options, *rest) for options, *rest in MISTAKES + OF_PRIVATE_LABELS),
 ]
 

@@ -77,9 +77,8 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         """
         require_ledger(self.ledger)
         with all_or_nothing(self):
-            records = self._records(X, y)
-            ball, self.classes_ = self._public_ball(records), self._all_classes(y)
-            labels = _labels(y, len(records), self.classes_)
+            records, self.classes_, labels = self._read(X, y)
+            ball = self._public_ball(records)
             learner = self._learner_of(ball, len(records), self.classes_)
             warn_of(learner.doubts)
             self.release_ = learner.release(Bounded(records, ball), labels, self.ledger, self.note)
@@ -114,20 +113,21 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     def _learner_of(self, ball: Ball, n: int, classes: Array) -> LinearClassifier:
         return self._learner(ball, n, tuple(classes.tolist()), self._weights(classes))
 
-    def _records(self, X: Any, y: Any) -> Any:
-        """As scikit-learn wants them; labels are looked at only if they are to say which classes there are."""
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array, Array]:
+        """Records, classes, and the place of each record's label among them.
+
+        Labels are looked at as a whole only if they are to say which classes there are, which then are public.
+        """
         if is_dask(X):
             raise InputError("X is a Dask array: labels are held in memory, pass X.compute() or a memory map.")
         if self.classes is not None:
-            return self._validated(X)
+            records, classes = self._validated(X), _public_classes(self.classes)
+            return records, classes, _labels(y, len(records), classes)
         _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
-        return records
-
-    def _all_classes(self, y: Any) -> Array:
-        """Those given, or those that occur, which are then public."""
-        return _public_classes(self.classes) if self.classes is not None else np.unique(np.asarray(y))
+        classes, places = np.unique(labels, return_inverse=True)
+        return records, classes, places
 
     def _weights(self, classes: Array) -> Array:
         """Public weights of the classes, the largest of them 1."""
@@ -164,7 +164,8 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class with the largest score. NOT private."""
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
         """Softmax of the scores (n, classes). NOT private."""

@@ -77,13 +77,14 @@ class ClassMoments(Statistic):
         of_class = vectors_up_to(math.hypot(1.0, self.weight(dim)), dim + 1)
         return (of_class,) * self.classes + (vectors_up_to(1.0, dim * (dim + 1) // 2),) * self.is_gaussian
 
-    def value(self, records: LabelledFeatures, footpoint: Array) -> tuple[Array, ...]:  # noqa: ARG002
+    def value(self, records: LabelledFeatures, footpoint: Array) -> Array | tuple[Array, ...]:  # noqa: ARG002
         """All sums are exact; each number is rounded once for the quotient, and once for its weight."""
         total = records.features.total(partial(_sums, labels=records.labels, classes=self.classes))
         means = np.array([int(entry) / records.n for entry in np.ravel(total)]).reshape(np.shape(total))
         sums, second = means[: self.classes], means[self.classes :, :-1] * 4.0**-FEATURE_BITS
         sums = sums * np.append(np.full(sums.shape[1] - 1, 2.0**-FEATURE_BITS), self.weight(sums.shape[1] - 1))
-        return (*sums, _weighted_triangle(second)) if self.is_gaussian else tuple(sums)
+        values = (*sums, _weighted_triangle(second)) if self.is_gaussian else tuple(sums)
+        return values if len(values) > 1 else values[0]
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:  # noqa: ARG002
         """Of the means of classes of equal size."""
@@ -152,7 +153,7 @@ class Discriminant(LinearClassifier):
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
         assert isinstance(law.statistic, ClassMoments)
         drawn = chance.point(law, LabelledFeatures.of(records.records, records.labels, features))
-        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
+        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n, features.length)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
         return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))
 
@@ -170,12 +171,15 @@ class NoisyClasses:
     covariance: Array
 
     @classmethod
-    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int) -> NoisyClasses:
-        """From what was drawn; shares add up to 1 and none is below 1/n."""
+    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int, length: float) -> NoisyClasses:
+        """From what was drawn; shares add up to 1 and none is below 1/n.
+
+        Without a second moment, features are as even as whitening, by the summary, has made them.
+        """
         numbers, dim = np.stack(noisy[: statistic.classes]), len(noisy[0]) - 1
         shares = numbers[:, -1] / statistic.weight(dim)
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / n)
-        covariance = np.eye(dim) / dim
+        covariance = np.eye(dim) / length**2
         if statistic.is_gaussian:
             first, second = numbers[:, :-1].sum(axis=0), _matrix(noisy[-1], dim)
             noise = scale * math.sqrt(statistic.classes)

@@ -57,6 +57,9 @@ class LinearClassifier(ABC):
     class_weights: Array  # (classes,), public, the largest of them 1
     adapt: bool | Adaptation = True
 
+    def __post_init__(self) -> None:
+        Query(self.ball, self.n, self.guarantee)  # refuses what is none of these
+
     @property
     def classes(self) -> int:
         """How many there are."""
