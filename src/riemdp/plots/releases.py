@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError, printable
 from riemdp.manifolds.description import COORDINATES
+from riemdp.plots.classifiers import classifier_panels
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
@@ -17,6 +18,7 @@ from riemdp.plots.style import legend
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
+from riemdp.statistics.classifier import ClassifierRelease
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,17 +47,25 @@ def plot_release(release: Release, *, stacked: bool = False, simulations: int = 
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
-    picture = PICTURES.get(release.space.picture, coordinate_panels)
-    panels = (picture if release.kind == "point" else number_panels)(view)
+    panels = _picture_of(release)(view)
     noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
     lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
     return _figure(panels, "\n".join(map(printable, lines)), stacked)
+
+
+def _picture_of(release: Release) -> Callable[[View], list[Panel]]:
+    """The kind of picture: of a point that of its space."""
+    if isinstance(release, ClassifierRelease):
+        return classifier_panels
+    return PICTURES.get(release.space.picture, coordinate_panels) if release.kind == "point" else number_panels
 
 
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
     "tangent-mean": "tangent mean",
     CLASS_MEANS: "tangent means of the classes",
+    "logistic-regression": "logistic regression",
+    "linear-discriminant": "linear discriminant",
 }
 
 
