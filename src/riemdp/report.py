@@ -30,8 +30,8 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import NEIGHBOURS, detection_bound, detection_percentage, promise
 from riemdp.statistics.catalogue import statistic_names
-from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.class_means import WITHIN_CLASSES
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
 from riemdp.summaries.summary import Summary
 
