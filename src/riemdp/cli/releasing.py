@@ -59,6 +59,8 @@ def mean(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
+    unit: o.UnitOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
@@ -99,8 +101,10 @@ def mean(
     riemdp mean shapes.npz:leaves --space kendall --center template.npy --radius 0.3 --mu 0.5
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
     riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
+    riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    from riemdp.accounting.unit import unit_of
     from riemdp.io.data import open_records
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
@@ -112,13 +116,16 @@ def mean(
     outputs.check(data, ledger, anchor, center, footpoint, names)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
+    protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
+    crew = Workers(workers, scheduler)
+    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     outputs = replace(outputs, names=o.parse_names(names, where))
-    asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
+    asked: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
     foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
-    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball)
+    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball, who.ids)
+    asked["unit"] = protected
     prepared = rehearse(ball, records.n, guarantee, footpoint=foot, can_gather=records.can_gather, **asked)
     _raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
     with crew.at_work():
