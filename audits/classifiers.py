@@ -88,7 +88,7 @@ def discriminant(claimed: Guarantee, shares: Callable[[LabelledFeatures], Array]
 
     def one(records: LabelledFeatures, noisy: list[Array]) -> Array:
         assert isinstance(law.statistic, ClassMoments)
-        found = NoisyClasses.of(noisy, law.statistic, plan.scale, N, length=1.0)
+        found = NoisyClasses.of(noisy, law.statistic, plan.scale, N)
         known = found if shares is None else replace(found, shares=shares(records))
         return np.concatenate([known.weights(np.ones(CLASSES)).ravel(), *noisy])
 

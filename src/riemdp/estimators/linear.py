@@ -23,14 +23,13 @@ from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.estimators.mdm import _labels, _public_classes, _require_labels
 from riemdp.io.sources import is_dask
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
-from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.discriminant import Discriminant
-from riemdp.statistics.linear_classifiers import LinearClassifier
+from riemdp.statistics.linear_classifiers import LinearClassifier, with_labels
 from riemdp.statistics.logistic import LogisticRegression
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.worth import warn_of
@@ -85,7 +84,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         with all_or_nothing(self):
             X, self.classes_, labels = self._read(X, y)
             self.ball_, unit = self._public_ball(X), unit_of(groups, self.unit)
-            records, labelled = _people(X, self.ball_, labels, len(self.classes_), groups)
+            records, labelled = with_labels(X, self.ball_, labels, len(self.classes_), groups)
             learner = self._learner_of(self.ball_, records.n, self.classes_, unit)
             warn_of(learner.doubts)
             self.release_ = learner.release(records, labelled, self.ledger, self.note)
@@ -224,14 +223,6 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         model.release_, model.ball_, model.classes_ = release, ball, classes
         model.guarantee_, model.n_features_in_ = release.guarantee, math.prod(release.space.point_shape[:1])
         return model
-
-
-def _people(X: Any, ball: Ball, labels: Array, classes: int, groups: Any) -> tuple[Bounded, Labelled]:
-    """Who is counted, the records or people, and what is to be told apart: records, or people's in each class."""
-    records = Bounded(X, ball, groups)
-    if records._identities is None:
-        return records, Labelled(records, labels)
-    return records, Labelled.of_people(X, ball, records._identities, labels, classes)
 
 
 class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):

@@ -148,7 +148,7 @@ class Discriminant(LinearClassifier):
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
         assert isinstance(law.statistic, ClassMoments)
         drawn = chance.point(law, LabelledFeatures.of(records, features))
-        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n, features.length)
+        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
         return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))
 
@@ -166,15 +166,15 @@ class NoisyClasses:
     covariance: Array
 
     @classmethod
-    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int, length: float) -> NoisyClasses:
+    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int) -> NoisyClasses:
         """From what was drawn; shares add up to 1 and none is below 1/n.
 
-        Without a second moment, features are as even as whitening, by the summary, has made them.
+        Without a second moment, features are taken to be even, and as long as most of them are.
         """
         numbers, dim = np.stack(noisy[: statistic.classes]), len(noisy[0]) - 1
         shares = numbers[:, -1] / statistic.weight(dim)
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / n)
-        covariance = np.eye(dim) / length**2
+        covariance = np.eye(dim) / dim
         if statistic.is_gaussian:
             first, second = numbers[:, :-1].sum(axis=0), _matrix(noisy[-1], dim)
             noise = scale * math.sqrt(statistic.classes)

@@ -36,6 +36,14 @@ from riemdp.statistics.worth import DOUBTFUL, NOTHING_ADAPTED, USELESS, Doubt, a
 SUMMARY_SHARE, LENGTH_SHARE = 0.25, 0.02
 
 
+def with_labels(X: Any, ball: Ball, labels: Array, classes: int, groups: Any = None) -> tuple[Bounded, Labelled]:
+    """Who is counted, the records or people, and what is to be told apart: records, or people's in each class."""
+    records = Bounded(X, ball, groups)
+    if records._identities is None:
+        return records, Labelled(records, labels)
+    return records, Labelled.of_people(X, ball, records._identities, labels, classes)
+
+
 @dataclass(frozen=True)
 class Learnt:
     """Weights (d + 1, classes) with noise, on which grid they were drawn, and the stage on record."""
