@@ -17,6 +17,8 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, PureDP
 from riemdp.accounting.unit import RECORD, assumptions, counted, several
 from riemdp.caching import cached_property
+from riemdp.kernels.spectral import kernels_for
+from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
@@ -137,7 +139,7 @@ class LinearClassifier(ABC):
         why = ANY_CLASS if self.unit == RECORD else ANY_CLASSES
         claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY, why, *self.summary.assumptions)
         what = f"{self.name} of {counted(self.n, self.unit)}"
-        with reserved(claimed, what, ledger, note, self.unit) as paid:
+        with reserved(claimed, what, ledger, note, self.unit) as paid, kernels_for(self.n), one_blas_thread():
             return self._under(paid, records, labelled)
 
     def _under(self, paid: Reservation, records: Bounded, labelled: Labelled) -> ClassifierRelease:
