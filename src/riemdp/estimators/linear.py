@@ -39,7 +39,7 @@ ClassWeight = Mapping[Any, float] | None
 
 
 class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
-    """What linear classifiers share, beside what all estimators do: how they are fitted, saved, and how they predict."""
+    """What linear classifiers share, beside what all estimators do: how they are fitted and saved, and predict."""
 
     ball: Any
     guarantee: Guarantee | str
@@ -137,7 +137,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     def _weights(self, classes: Array) -> Array:
         """Public weights of the classes, the largest of them 1."""
-        given = {} if self.class_weight is None else self.class_weight
+        given: Any = {} if self.class_weight is None else self.class_weight
         if given == "balanced":
             raise InputError("class_weight = 'balanced' counts private labels: pass a mapping of public weights.")
         if not isinstance(given, Mapping) or any(label not in classes for label in given):
@@ -219,7 +219,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         if release.statistic != cls._learns.name:
             raise InputError(f"the file holds a {release.statistic}: use the class that wrote it, not {cls.__name__}.")
         ball, classes = Ball(release.space, release.center, release.radius), np.asarray(release.labels)
-        model = cls(ball=ball, guarantee=release.guarantee, classes=classes)  # type: ignore[call-arg]
+        model = cls(ball=ball, guarantee=release.guarantee, classes=classes)
         model.release_, model.ball_, model.classes_ = release, ball, classes
         model.guarantee_, model.n_features_in_ = release.guarantee, math.prod(release.space.point_shape[:1])
         return model
