@@ -65,6 +65,11 @@ class Split:
     test: tuple[Array, Array]
     ball: rd.Ball
 
+    def vectors(self) -> list[Array]:
+        """Coordinates of logarithms at the public centre, to learn from and to test."""
+        space, center = self.ball.space, self.ball.center
+        return [space.coordinates(space.log(some[0], center), center) for some in (self.train, self.test)]
+
     def first(self, n: int) -> Split:
         """With fewer training records."""
         return Split(self.name, (self.train[0][:n], self.train[1][:n]), self.test, self.ball)
@@ -136,7 +141,7 @@ def without_privacy(split: Split) -> dict[str, list[float]]:
     from sklearn.pipeline import make_pipeline
 
     linear = LogisticRegression(max_iter=5000)
-    vectors = [split.ball.space.coordinates(some[0], split.ball.center) for some in (split.train, split.test)]
+    vectors = split.vectors()
     found = {"the same model, not private": [linear.fit(vectors[0], split.train[1]).score(vectors[1], split.test[1])]}
     try:
         from pyriemann.classification import MDM
@@ -161,7 +166,7 @@ def ours(split: Split, runs: int, claims: dict[str, Any] = CLAIMS) -> dict[str, 
 
 def peers(split: Split, runs: int, interpreter: str) -> dict[str, list[float]]:
     """diffprivlib's, in an interpreter that has it."""
-    vectors = [split.ball.space.coordinates(some[0], split.ball.center) for some in (split.train, split.test)]
+    vectors = split.vectors()
     center = vectors[0].mean(axis=0)
     radius = np.quantile(np.linalg.norm(vectors[0] - center, axis=1), 0.95)
     scaled = [(v - center) / radius for v in vectors]

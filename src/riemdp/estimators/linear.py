@@ -225,7 +225,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         return model
 
 
-class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
+class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
 
     It takes points as they are. A private summary of all records says where they are and how they spread; in
@@ -315,7 +315,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         return LogisticRegression(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt, steps=steps)
 
 
-class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
+class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
 
     A private summary of all records comes first; then the sums of all classes and the second moment, in coordinates in
