@@ -6,7 +6,8 @@ processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 """
 
 from riemdp.estimators.frechet_mean import PrivateFrechetMean
+from riemdp.estimators.linear import PrivateLDA, PrivateLogisticRegression
 from riemdp.estimators.mdm import PrivateMDM
 from riemdp.estimators.tangent_space import PrivateTangentSpace
 
-__all__ = ["PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace"]
+__all__ = ["PrivateFrechetMean", "PrivateLDA", "PrivateLogisticRegression", "PrivateMDM", "PrivateTangentSpace"]
