@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -59,7 +59,7 @@ def _a_few_ahead(task: Callable[[int, int], T], ranges: list[tuple[int, int]]) -
     try:
         for limits in ranges:
             # In a copy of the caller's context: NumPy keeps there whether to warn.
-            waiting.append(_pool().submit(copy_context().run, _in_this_thread, task, *limits))
+            waiting.append(_pool().submit(partial(copy_context().run, _in_this_thread, task, *limits)))
             if len(waiting) >= AHEAD * thread_count():
                 yield waiting.popleft().result()
         while waiting:
