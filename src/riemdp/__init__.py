@@ -48,7 +48,7 @@ from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
-    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivatePGA, PrivateTangentSpace
 
 __all__ = [
     "GDP",
@@ -80,6 +80,7 @@ __all__ = [
     "Plan",
     "PrivateFrechetMean",
     "PrivateMDM",
+    "PrivatePGA",
     "PrivateTangentSpace",
     "Product",
     "PureDP",
@@ -115,7 +116,7 @@ __all__ = [
     "site_sum",
 ]
 
-_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")
+_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivatePGA", "PrivateTangentSpace")
 
 
 def __getattr__(name: str) -> Any:
