@@ -121,13 +121,12 @@ def plot_release(
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     named_numbers(release, names)  # refuses names that do not fit
-    _require_landmarks(release, links)
+    require_landmarks(release, links)
     drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
     view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
-    picture = PICTURES.get(release.space.picture, coordinate_panels)
-    panels = (picture if release.kind == "point" else number_panels)(view)
+    panels = release_panels(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
-    _draw(panels, place, stacked)
+    draw_panels(panels, place, stacked)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
     if ax is None and view.names:
@@ -135,7 +134,14 @@ def plot_release(
     return place
 
 
-def _require_landmarks(release: Release, links: Links | None) -> None:
+def release_panels(view: View) -> list[Panel]:
+    """The picture that the space asks for, or that of numbers."""
+    picture = PICTURES.get(view.release.space.picture, coordinate_panels)
+    return (picture if view.release.kind == "point" else number_panels)(view)
+
+
+def require_landmarks(release: Release, links: Links | None) -> None:
+    """Refuse links of what has no landmarks."""
     if links is not None and (release.kind != "point" or release.space.picture != "landmarks"):
         raise InputError(f"links = {links!r:.100}: only landmarks have links between them; leave it out.")
 
@@ -146,7 +152,7 @@ def _usual_size(panels: int, stacked: bool) -> Size:
     return 6.0 if panels == 1 else 9.6, 5.2
 
 
-def _draw(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
+def draw_panels(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
     """All panels on a figure, the first one on axes."""
     rows, columns = (len(panels), 1) if stacked else (1, len(panels))
     for i, panel in enumerate(panels):
