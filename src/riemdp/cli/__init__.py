@@ -10,8 +10,9 @@ from riemdp.cli.bookkeeping import ledger
 from riemdp.cli.describing import descriptors
 from riemdp.cli.planning import check, plan
 from riemdp.cli.releasing import mean
+from riemdp.cli.summarising import compare, summary
 
-for command in (mean, plan, check, descriptors, audit, demo):
+for command in (mean, summary, compare, plan, check, descriptors, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 

@@ -286,6 +286,14 @@ MechanismOption = Annotated[
 StatisticOption = Annotated[
     str, typer.Option("--statistic", help=" or ".join(_STATISTICS), autocompletion=lambda: _STATISTICS)
 ]
+SecondOption = Annotated[
+    str,
+    typer.Option(
+        "--second",
+        help="Second moments: auto, full, diagonal or trace, which tells no modes.",
+        autocompletion=lambda: ["auto", "full", "diagonal", "trace"],
+    ),
+]
 CalibrationOption = Annotated[
     str, typer.Option("--calibration", help="Of Gaussian noise.", autocompletion=lambda: _CALIBRATIONS)
 ]

@@ -22,6 +22,7 @@ import typer
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.output import (
+    PAGE_FORMATS,
     PICTURE_FORMATS,
     check_outputs,
     entries,
@@ -113,6 +114,7 @@ class Kind:
     name: str
     kept_as: tuple[str, ...]  # endings of --out
     picture: Callable[..., Figure] = _picture_of_release
+    is_whole_on_screen: bool = True  # whether all of it can be printed for people
 
     @property
     def example(self) -> str:
@@ -214,8 +216,16 @@ def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_jso
                 typer.echo(json.dumps(release.to_dict()))
             elif not quiet:
                 show(*_pages(release, ledger, outputs, done=drawn))
+                _echo_what_would_be_lost(release, outputs)
     if not (kept and drawn):
         raise typer.Exit(BAD_INPUT)
+
+
+def _echo_what_would_be_lost(release: Release, outputs: Outputs) -> None:
+    """All of it, for a machine, if it is neither on the screen nor in a file: it was paid for."""
+    if not (outputs.out or outputs.report or outputs.kind.is_whole_on_screen):
+        typer.echo(f"All of it, as --out {outputs.kind.example} would keep it:")
+        typer.echo(json.dumps(release.to_dict()))
 
 
 def _released(prepared: Prepared, records: Bounded, ledger: Ledger | None, note: str) -> Release:
@@ -289,7 +299,7 @@ class Outputs:
         """Before anything is spent: they can all be written."""
         formats = {
             "--out": (self.out, self.kind.kept_as),
-            "--report": (self.report, (".html", ".htm")),
+            "--report": (self.report, PAGE_FORMATS),
             "--plot": (self.plot, PICTURE_FORMATS),
         }
         check_outputs(formats, inputs, force=self.force)

@@ -129,7 +129,8 @@ def _close_up(ax: Any, view: View, groups: Sequence[Group]) -> None:
         for of, style in {"population": "-", "records": ":"}.items():
             if of == "population" or len(groups) == 1:
                 path = _on_paper(view, group.region_curve(of), base)
-                ax.plot(*path.T, color=group.colour, linestyle=style, label=group.label(f"{100 * LEVEL:g} % region, {of}"))
+                label = group.label(f"{100 * LEVEL:g} % region, {of}")
+                ax.plot(*path.T, color=group.colour, linestyle=style, label=label)
                 paths.append(path)
         ax.plot(*_on_paper(view, group.mean[None], base).T, linestyle="none", **group.mark)
         paths.append(_on_paper(view, group.mean[None], base))
