@@ -21,6 +21,7 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
 from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, rim_warning, spaces, title
 from riemdp.markup import (
+    both_widths,
     data_uri,
     facts_html,
     figure_html,
