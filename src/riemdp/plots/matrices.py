@@ -53,8 +53,8 @@ def _ellipsoids_beside(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]
     wide = (max(places) - min(places) + 1) * size / 2
     middle = (max(places) + min(places)) * size / 2
     ax.set(xlim=(middle - wide, middle + wide), ylim=(-size / 2, size / 2), zlim=(-size / 2, size / 2))
-    ax.set_box_aspect((2 * wide / size, 1, 1), zoom=0.95 if len(meshes) > 2 else 1.15)
-    ax.view_init(elev=20, azim=-80)
+    ax.set_box_aspect((2 * wide / size, 1, 1), zoom=1.1 if len(meshes) > 2 else 1.2)
+    ax.view_init(elev=15, azim=-90)
     ax.set_axis_off()
 
 
