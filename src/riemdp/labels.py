@@ -14,11 +14,6 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
 
-MOST_FILL = 0.98  # of the radius: root mean square distance of the records to the centre
-ON_THE_RIM = (
-    "nearly all records lie on the rim of the ball, whatever they were: look at their unit, the template (centre) and "
-    "the radius"
-)
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
     "tangent-mean": "tangent mean",
@@ -54,11 +49,6 @@ def error_of_one(release: Release) -> float:
 def kind_of_ball(release: Release) -> str:
     """Whether the ball in which noise was drawn was given, 'public', or paid for and found, 'private'."""
     return "private" if release.stages else "public"
-
-
-def rim_warning(release: Release) -> str:
-    """What to look at if the ball is full to the rim; "" if it is not, or nobody knows."""
-    return ON_THE_RIM if release.fill is not None and release.fill > MOST_FILL else ""
 
 
 def named_numbers(release: Release, names: Sequence[str] | None = None) -> list[Numbers]:

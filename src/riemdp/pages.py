@@ -18,7 +18,7 @@ from riemdp.check import Check
 from riemdp.comparison import Comparison
 from riemdp.display import Numbers, Page, Table, page_of
 from riemdp.errors import RiemdpError
-from riemdp.labels import kind_of_ball, named_numbers, rim_warning, title
+from riemdp.labels import kind_of_ball, named_numbers, title
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
@@ -96,9 +96,8 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
         "expected error": f"{_error_words(release)} ({MEANING})",
         **_assuming(release.guarantee),
+        **({"note": release.remark} if release.remark else {}),
     }
-    if warning := rim_warning(release):
-        facts["look again"] = warning
     name = f"{title(release)}, {release.space!r}"
     line = f"{name}, {short(release.guarantee)}, {release.mechanism}"
     return Page(name, facts, named_numbers(release, names), line=line)

@@ -19,7 +19,7 @@ from riemdp.accounting.unit import RECORD, counted, several, yours
 from riemdp.display import Table, page_of, paragraph
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
-from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, rim_warning, spaces, title
+from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
 from riemdp.markup import (
     both_widths,
     data_uri,
@@ -286,9 +286,8 @@ def _accuracy(subject: Subject) -> str:
         f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    rim = rim_warning(release)
-    warnings = [poor if share >= 1 else "", paragraph(f"{rim[:1].upper()}{rim[1:]}.", "warning") if rim else ""]
-    parts = [paragraph(text), *warnings, paragraph(NOISE_ONLY), _alternatives(release)]
+    full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
+    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", full, _alternatives(release)]
     return section("How accurate it is", *parts)
 
 

@@ -130,7 +130,7 @@ def test_pieces_do_not_matter(step, scale, monkeypatch):
     assert (found.codes.tolist(), found.count) == in_turn(texts, none)
 
 
-@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]})], ids=str)
+@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]})], ids=lambda groups: type(groups).__name__)
 def test_ids_of_another_form_are_refused(groups):
     ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
     ledger_free = {"ball": ball, "guarantee": rd.GDP(1.0)}
@@ -243,7 +243,7 @@ def test_the_release_names_its_unit(data, tmp_path):
     ledger = rd.Ledger(tmp_path / "ledger", rd.GDP(3.0))
     made = rd.private_mean(X, ball, rd.GDP(1.0), groups=ids, unit="patient", ledger=ledger, note="pilot")
     assert (made.n, made.unit) == (40, "patient")
-    assert "unit='patient'" in repr(made)
+    assert "40 patients" in repr(made)
     assert "one patient is replaced, with all records of that id" in str(made.guarantee)
     assert "the number of patients" in str(made.guarantee)
     [entry] = ledger.history()

@@ -58,7 +58,7 @@ def _ids(path: Path, key: str) -> Any:
     raise InputError(f"{OPTION} {path} has no known format: pass {FORMS}.")
 
 
-def _npy(path: Path) -> Array:
+def _npy(path: Path) -> Any:
     """Texts too, but no pickled objects, which could do anything."""
     with one_sentence(path, "save it again, with numpy.save, as an array of numbers or texts"):
         return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path))

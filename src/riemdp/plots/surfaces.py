@@ -92,7 +92,7 @@ def plane(view: View) -> Surface:
 
 def disc(view: View) -> Surface:
     """Poincaré's disc: (x_0, x) -> x/(R + x_0)."""
-    radius = float(view.release.space.origin[0])
+    radius = float(view.inner(view.release.space.origin)[0])
 
     def project(points: Array) -> Array:
         return np.asarray(points[..., 1:] / (radius + points[..., :1]))
