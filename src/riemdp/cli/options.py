@@ -210,7 +210,9 @@ def takes_guarantee(command: Callable[..., None]) -> Callable[..., None]:
 def unfolded(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with an option for each field of an argument that is a dataclass of options."""
     asked = inspect.signature(command, eval_str=True)
-    kinds = {one.name: one.annotation for one in asked.parameters.values() if is_dataclass(one.annotation)}
+    kinds: dict[str, Any] = {
+        one.name: one.annotation for one in asked.parameters.values() if is_dataclass(one.annotation)
+    }
 
     @wraps(command)
     def run(**given: Any) -> None:

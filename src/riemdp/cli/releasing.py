@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from riemdp.statistics.worth import Doubt
 
 
-def _picture_of_release(release: Any, **details: Any) -> Figure:
+def _picture_of_release(release: Release, names: tuple[str, ...] | None) -> Figure:
     from riemdp.plots import plot_release
 
-    return plot_release(release, **details)
+    return plot_release(release, names=names)
 
 
 @dataclass(frozen=True, kw_only=True)

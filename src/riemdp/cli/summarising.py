@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from riemdp.summaries.summary import Summary
 
 
-def _picture_of_summary(summary: Any, **details: Any) -> Figure:
+def _picture_of_summary(summary: Summary, names: tuple[str, ...] | None) -> Figure:
     from riemdp.plots import plot_summary
 
-    return plot_summary(summary, **details)
+    return plot_summary(summary, names=names)
 
 
 SUMMARY = Kind("summary", (".json",), _picture_of_summary, is_whole_on_screen=False)

@@ -88,8 +88,8 @@ class Group:
         rim = self.space.read(self.summary.region(LEVEL, of=of).boundary(361), "rim")
         if self.space.dim > 1 or len(rim) < 2:
             return np.asarray(rim)
-        ends = self.space.log_coords(rim, self.mean)[:, 0]
-        return np.asarray(self.space.exp_coords(np.linspace(*ends, 61)[:, None], self.mean))
+        low, high = self.space.log_coords(rim, self.mean)[:, 0]
+        return np.asarray(self.space.exp_coords(np.linspace(low, high, 61)[:, None], self.mean))
 
 
 def _around(dim: int) -> Array:

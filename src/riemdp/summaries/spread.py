@@ -92,8 +92,9 @@ class NoisyMoments:
     def noisy_variances(self) -> Array:
         """(d,) as released, noise and all, of either sign, the largest first; empty where only their sum is known."""
         noisy = self._about_mean()
-        values = {"full": np.linalg.eigvalsh, "diagonal": np.sort, "trace": lambda _: np.zeros(0)}[self.kind](noisy)
-        return np.asarray(values[::-1])
+        if self.kind == "trace":
+            return np.zeros(0)
+        return np.asarray((np.linalg.eigvalsh(noisy) if self.kind == "full" else np.sort(noisy))[::-1])
 
     @property
     def edge(self) -> float:
