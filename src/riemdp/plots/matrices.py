@@ -49,11 +49,11 @@ def _ellipsoids_beside(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]
     size = 2.2 * max(float(np.abs(one).max()) for one in meshes)
     places = [0.0, -1.0, 1.0] if len(meshes) == 3 else [*range(len(meshes))]
     for (x, y, z), place, (_, style) in zip(meshes, places, matrices, strict=True):
-        ax.plot_wireframe(x + place * size, y, z, rstride=3, cstride=3, **(style | {"linewidth": 0.7}))
+        ax.plot_wireframe(x + place * size, y, z, rstride=3, cstride=3, **(style | {"linewidth": 0.7, "linestyle": "-"}))
     wide = (max(places) - min(places) + 1) * size / 2
     middle = (max(places) + min(places)) * size / 2
     ax.set(xlim=(middle - wide, middle + wide), ylim=(-size / 2, size / 2), zlim=(-size / 2, size / 2))
-    ax.set_box_aspect((2 * wide / size, 1, 1), zoom=1.1 if len(meshes) > 2 else 1.2)
+    ax.set_box_aspect((2 * wide / size, 1, 1), zoom=0.98 if len(meshes) > 2 else 1.15)
     ax.view_init(elev=15, azim=-90)
     ax.set_axis_off()
 

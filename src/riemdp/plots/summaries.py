@@ -107,7 +107,7 @@ def plot_summary(
     count = None if modes is None else whole_number(modes, "modes", 1)
     usual = f"{title_of(summary)}: how they vary\n{summary.mechanism}, {symbolic(summary.guarantee)}"
     panels = [*_variation(view, summary, count), *_scree(summary)]
-    return _figure(panels, usual if title is None else title, ax, size, stacked)
+    return _figure(panels, usual, title, ax, size, stacked)
 
 
 @overload
@@ -244,7 +244,7 @@ def plot_comparison(
     found = compare(a, b)
     who = f"{groups[0].name} and {groups[1].name}"
     usual = f"The means of {who} are {found.distance:.3g} apart: p = {found.p_value:.2g}"
-    return _figure(panels, usual if title is None else title, ax, size, stacked)
+    return _figure(panels, usual, title, ax, size, stacked)
 
 
 def _view_of(summary: Any, names: Sequence[str] | None, links: Links | None) -> View:
@@ -271,13 +271,16 @@ def _scree(summary: Summary) -> list[Panel]:
     return [scree_panel(summary, MOST_RANKS)] if summary.moments.kind != "trace" else []
 
 
-def _figure(panels: Sequence[Panel], title: str, ax: Any, size: Size | None, stacked: bool) -> Any:
+def _figure(
+    panels: Sequence[Panel], usual_title: str, title: str | None, ax: Any, size: Size | None, stacked: bool
+) -> Any:
+    """All panels, with the title that was asked for, or on a figure the usual one; axes have that of their panel."""
     columns = 1 if stacked else min(len(panels), 4)
     usual = (4.4, 3.4 * len(panels) + 1.2) if stacked else (max(3.6 * columns, 6.4), 4.9)
     place = sheet(ax, size, usual)
     draw_panels(panels, place, stacked)
-    if hasattr(place, "suptitle"):
-        set_title(place, title)
+    if title is not None or hasattr(place, "suptitle"):
+        set_title(place, usual_title if title is None else title)
     legend(place, 1 if stacked else max(2, columns))
     if ax is None:
         place.draw_without_rendering()  # one pass of the layout makes too little room for long names, the next enough
