@@ -49,7 +49,8 @@ def _ellipsoids_beside(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]
     size = 2.2 * max(float(np.abs(one).max()) for one in meshes)
     places = [0.0, -1.0, 1.0] if len(meshes) == 3 else [*range(len(meshes))]
     for (x, y, z), place, (_, style) in zip(meshes, places, matrices, strict=True):
-        ax.plot_wireframe(x + place * size, y, z, rstride=3, cstride=3, **(style | {"linewidth": 0.7, "linestyle": "-"}))
+        lines = style | {"linewidth": 0.7, "linestyle": "-", "rstride": 3, "cstride": 3}
+        ax.plot_wireframe(x + place * size, y, z, **lines)
     wide = (max(places) - min(places) + 1) * size / 2
     middle = (max(places) + min(places)) * size / 2
     ax.set(xlim=(middle - wide, middle + wide), ylim=(-size / 2, size / 2), zlim=(-size / 2, size / 2))
