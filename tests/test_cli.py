@@ -977,3 +977,94 @@ def test_a_file_that_is_no_classifier_is_refused(classes_in_files):
     result = run("classify", "predict", "X.npy", "--model", "mean.json", "--out", "labels.csv")
     assert result.exit_code == 2
     assert "no ClassifierRelease" in result.output
+
+
+# --- summaries ---------------------------------------------------------------------------------------------------
+
+SUMMARY = ["summary", "X.npy", *BALL, "--mu", 5]
+
+
+def test_a_summary_for_people(here):
+    result = run(*SUMMARY, "--out", "s.json", "--report", "s.html", "--plot", "s.png", "--names", "x,y,z")
+    assert (result.exit_code, result.stderr) == (0, "")
+    summary = rd.Release.load("s.json")
+    assert isinstance(summary, rd.Summary)
+    for text in ("Private summary of 200 records", f"{summary.dispersion:.4g} (root", "beyond noise", "95 % region", "Next:", "s.html in a browser"):
+        assert text in result.stdout
+    assert "How the records spread" in (here / "s.html").read_text(encoding="utf-8")
+    assert (here / "s.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_summary_for_a_machine_is_the_whole_release(here):
+    result = run(*SUMMARY, "--second", "trace", "--json")
+    assert rd.Summary.from_dict(json.loads(result.stdout)).moments.kind == "trace"
+
+
+def test_a_summary_that_no_file_keeps_is_printed_whole(here):
+    """What was paid for is not lost: modes and moments are not among the rows for people."""
+    result = run(*SUMMARY)
+    printed = rd.Summary.from_dict(json.loads(result.stdout.splitlines()[-1]))
+    assert f"{printed.dispersion:.4g}" in result.stdout
+    assert "--out summary.json" in result.stdout
+    assert run(*SUMMARY, "--out", "s.json").stdout.count("{") == 0
+
+
+def test_a_summary_of_people_is_charged_and_adapts(here):
+    np.save("ids.npy", np.arange(200) // 2)
+    kept = ["--ledger", "l.db", "--budget-mu", 30, "--out", "s.json"]
+    result = run("summary", "X.npy", *BALL, "--mu", 20, "--anyway", "--adapt", "--groups", "ids.npy", "--unit", "patient", *kept)
+    assert result.exit_code == 0
+    summary = rd.Release.load("s.json")
+    assert (summary.n, summary.unit) == (100, "patient")
+    assert [entry.guarantee for entry in rd.Ledger("l.db").history()] == [rd.GDP(20.0)]
+
+
+def test_a_summary_of_one_record_is_made_if_asked_for_all_the_same(here):
+    np.save("one.npy", np.eye(3)[None])
+    result = run("summary", "one.npy", *BALL, "--mu", 1, "--anyway", "--out", "one.json", "--report", "one.html", "--plot", "one.png")
+    assert result.exit_code == 0
+    assert rd.Release.load("one.json").n == 1
+
+
+@pytest.fixture
+def groups(here):
+    """Two saved summaries whose means are apart."""
+    for name, shift in (("controls", 0.0), ("patients", 0.3)):
+        X = np.random.default_rng(0).normal(size=(500, 2)) * [0.3, 0.1] + [shift, 0]
+        rd.private_summary(X, rd.Ball(rd.Euclidean(2), np.zeros(2), 2.0), "mu=2").save(f"{name}.json")
+    return rd.Release.load("controls.json"), rd.Release.load("patients.json")
+
+
+def test_two_groups_for_people(groups, here):
+    result = run("compare", "controls.json", "patients.json", "--report", "groups.html", "--plot", "groups.svg")
+    assert (result.exit_code, result.stderr) == (0, "")
+    for text in ("The means of controls and patients are", "p-value", "more than what sampling and noise explain", "no person is in both groups", "Next:"):
+        assert text in result.stdout
+    page = (here / "groups.html").read_text(encoding="utf-8")
+    for text in ("Is it more than chance?", "no person is in both groups", "500 records", "spends nothing"):
+        assert text in page
+    assert "<svg" in (here / "groups.svg").read_text()
+
+
+def test_two_groups_for_a_machine(groups):
+    found = json.loads(run("compare", "controls.json", "patients.json", "--json").stdout)
+    expected = rd.compare(*groups)
+    assert (found["p_value"], found["distance"], found["statistic"]) == (expected.p_value, expected.distance, expected.statistic)
+    assert found["p_value"] < 1e-6
+
+
+def test_groups_of_one_name_are_told_apart_by_their_folders(groups, here):
+    for name in ("a", "b"):
+        (here / name).mkdir()
+        groups[0].save(here / name / "s.json")
+    result = run("compare", "a/s.json", "b/s.json")
+    assert "The means of a/s and b/s are 0 apart" in result.stdout
+    assert "no more than what sampling and noise explain" in result.stdout
+    assert "may still be there" in result.stdout
+
+
+def test_a_ball_that_is_full_to_the_rim_is_told(here):
+    np.save("millimetres.npy", 1000 * np.load("X.npy"))
+    result = run("mean", "millimetres.npy", *BALL, "--mu", 5, "--out", "mean.npy", "--report", "mean.html")
+    assert "rim" in result.stdout
+    assert "rim" in (here / "mean.html").read_text(encoding="utf-8")

@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # at run time they come through __getattr__
         PrivateLDA,
         PrivateLogisticRegression,
         PrivateMDM,
+        PrivatePGA,
         PrivateTangentSpace,
     )
 
@@ -92,6 +93,7 @@ __all__ = [
     "PrivateLDA",
     "PrivateLogisticRegression",
     "PrivateMDM",
+    "PrivatePGA",
     "PrivateTangentSpace",
     "Product",
     "PureDP",
