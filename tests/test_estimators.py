@@ -21,7 +21,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import riemdp as rd
 from riemdp.audit import audit_draws
-from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivatePGA, PrivateTangentSpace
+from riemdp.estimators import (
+    PrivateFrechetMean,
+    PrivateLDA,
+    PrivateLogisticRegression,
+    PrivateMDM,
+    PrivatePGA,
+    PrivateTangentSpace,
+)
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.class_means import ANY_CLASS, RARE, WITHIN_CLASSES, ClassSums, Labelled
@@ -30,7 +37,7 @@ from riemdp.statistics.query import Query
 HUGE = rd.PureDP(1e12)  # the noise is far below every tolerance
 SPD3 = rd.SPDAffine(3)
 BALL = rd.Ball(SPD3, np.eye(3), 2.0)
-KINDS = [PrivateFrechetMean, PrivateTangentSpace, PrivatePGA, PrivateMDM]
+KINDS = [PrivateFrechetMean, PrivateTangentSpace, PrivatePGA, PrivateMDM, PrivateLogisticRegression, PrivateLDA]
 kinds = pytest.mark.parametrize("kind", KINDS)
 noises = pytest.mark.parametrize("noise", [WRAPPED_GAUSSIAN, WRAPPED_LAPLACE], ids=lambda noise: noise.name)
 
@@ -72,8 +79,14 @@ def entries(ledger):
 # --- scikit-learn ---------------------------------------------------------------------------------------------
 
 
+LINEAR = (PrivateLogisticRegression, PrivateLDA)
+COMPARE_TWO_FITS = ("check_fit_idempotent", "check_classifier_data_not_an_array")
+
+
 @parametrize_with_checks([kind(ball=AroundZero(20.0), guarantee=rd.PureDP(1e15)) for kind in KINDS])
 def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, LINEAR) and check.func.__name__ in COMPARE_TWO_FITS:
+        pytest.skip("each fit draws a private ball and a private length of features anew, whatever the guarantee")
     check(estimator)
 
 
@@ -209,7 +222,7 @@ def test_separated_classes_are_told_apart_at_a_moderate_budget(private_labels):
     assert model.means_.shape == (2, 3, 3)
 
 
-@kinds
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LINEAR])
 def test_unusable_records_go_to_the_centre_in_silence(kind):
     X, y = two_classes()
     broken, mended = X.copy(), X.copy()
@@ -482,7 +495,7 @@ OF_PRIVATE_LABELS = [
 ]
 private = {"private_labels": True, "classes": ["left", "right"]}
 CASES = [
-    *((kind, *mistake) for kind in KINDS for mistake in MISTAKES if mistake[0].keys() <= signature(kind).parameters.keys()),
+    *((kind, *mistake) for kind in KINDS for mistake in MISTAKES if {*mistake[0]} <= {*signature(kind).parameters}),
     *((PrivateMDM, private | options, *rest) for options, *rest in MISTAKES + OF_PRIVATE_LABELS),
 ]
 

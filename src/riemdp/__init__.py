@@ -52,7 +52,14 @@ from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
-    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivatePGA, PrivateTangentSpace
+    from riemdp.estimators import (
+        PrivateFrechetMean,
+        PrivateLDA,
+        PrivateLogisticRegression,
+        PrivateMDM,
+        PrivatePGA,
+        PrivateTangentSpace,
+    )
 
 __all__ = [
     "GDP",
@@ -83,6 +90,8 @@ __all__ = [
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
+    "PrivateLDA",
+    "PrivateLogisticRegression",
     "PrivateMDM",
     "PrivatePGA",
     "PrivateTangentSpace",
@@ -125,12 +134,9 @@ __all__ = [
     "to_geomstats",
 ]
 
-_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivatePGA", "PrivateTangentSpace")
-
-
 def __getattr__(name: str) -> Any:
     """Estimators when first asked for: scikit-learn takes longer to import than all the rest."""
-    if name in _ESTIMATORS:
+    if name in __all__ and name.startswith("Private"):
         from riemdp import estimators
 
         return getattr(estimators, name)

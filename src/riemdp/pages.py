@@ -26,6 +26,7 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_percentage, promise
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.plans import PlanTable
 from riemdp.summaries.summary import Summary
 
@@ -33,6 +34,7 @@ MEANING = "noise alone: root mean square distance to the mean of the records as 
 MOST_ENTRIES = 50  # of a ledger, the latest
 LEVEL = 0.95  # of regions
 MOST_MODES = 5  # of a summary
+MOST_LABELS = 12  # of a classifier
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
 
 
@@ -146,6 +148,16 @@ def comparison_page(found: Comparison, labels: Sequence[str] = ("a", "b")) -> Pa
         "assuming": "; ".join(found.assumptions),
     }
     return Page(name, facts, line=f"{name}, p = {found.p_value:.3g}")
+
+@page_of.register
+def classifier_page(classifier: ClassifierRelease, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, and what it tells apart; what it learnt from has no radius to compare noise with."""
+    page = release_page(classifier, names)
+    labels = ", ".join(map(str, classifier.labels[:MOST_LABELS])) + ", ..." * (len(classifier.labels) > MOST_LABELS)
+    facts = {"expected error": f"{classifier.expected_error:.4g} in what is learnt (noise alone: root mean square)"}
+    facts["classes"] = f"{len(classifier.labels)}: {labels}"
+    return replace(page, facts=page.facts | facts)
+
 
 @page_of.register
 def plan_page(plans: PlanTable) -> Page:

@@ -43,6 +43,7 @@ from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
 from riemdp.summaries.summary import Summary
 
@@ -173,6 +174,9 @@ def _picture(subject: Subject) -> str:
     )
     if release.kind != "point":
         alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
+    if isinstance(release, ClassifierRelease):
+        alt = f"Coefficients of the released {noun(release)}."
+        caption = "What speaks for each class, and what against it."
     asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
     return both_widths(partial(plot_release, release, **asked), alt, caption)
 

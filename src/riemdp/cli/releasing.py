@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from riemdp.privacy.bounded import Bounded
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
-    from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
+
+    R = TypeVar("R", bound=Release)
 
 
 def _picture_of_release(release: Release, names: tuple[str, ...] | None) -> Figure:
@@ -104,7 +105,7 @@ class Request:
     @property
     def what(self) -> str:
         """The data, as the ledger describes them."""
-        return printable(Path(self.data).name if self.note is None else self.note)
+        return note_for(self.data, self.note)
 
 
 @dataclass(frozen=True)
@@ -168,14 +169,12 @@ def carry_out(request: Request, kind: Kind, asked: dict[str, Any], footpoint: st
     foot = None if footpoint is None else o.load_point(footpoint, space, "--footpoint")
     public: dict[str, Any] = {"footpoint": foot, "can_gather": records.can_gather, "unit": protected}
     prepared = rehearse(ball, records.n, request.guarantee, **public, **asked)
-    _raise_doubts(prepared.doubts, anyway=request.anyway, quiet=request.quiet)
+    raise_doubts(prepared.doubts, anyway=request.anyway, quiet=request.quiet)
     with crew.at_work():
-        book = _open_ledger(request, budget)
-        try:
-            release = _released(prepared, records, book, request.what)
-        except KeyboardInterrupt:
-            raise Interrupted(spent_without_release(request.guarantee, book)) from None
-        _finish(release, book, outputs, as_json=request.as_json, quiet=request.quiet)
+        how: dict[str, Any] = {"wait": request.wait, "anchor": request.anchor, "must_exist": request.existing_ledger}
+        book = open_ledger(request.ledger, budget, request.guarantee, **how)
+        release = released(partial(prepared.release, records), request.guarantee, book, request.what)
+        finish(release, book, outputs, as_json=request.as_json, quiet=request.quiet)
 
 
 def _open_records(request: Request, *, has_workers: bool) -> Bounded:
@@ -190,7 +189,12 @@ def _open_records(request: Request, *, has_workers: bool) -> Bounded:
     return Bounded(stored.for_workers(space) if has_workers else stored.points(space), ball, who.ids)
 
 
-def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
+def note_for(data: str, note: str | None) -> str:
+    """What the ledger says of the records."""
+    return printable(Path(data).name if note is None else note)
+
+
+def raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
     """Refuse, before anything is spent, what public numbers call worthless; say what is merely doubtful."""
     grave = [doubt.in_numbers for doubt in doubts if doubt.is_grave]
     if grave and not anyway:
@@ -199,7 +203,7 @@ def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
         complain(f"warning: {doubt.in_numbers}")
 
 
-def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
+def finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
     """Write and print what was paid for."""
     kept = drawn = False
     try:
@@ -228,27 +232,38 @@ def _echo_what_would_be_lost(release: Release, outputs: Outputs) -> None:
         typer.echo(json.dumps(release.to_dict()))
 
 
-def _released(prepared: Prepared, records: Bounded, ledger: Ledger | None, note: str) -> Release:
-    """The private mean as it was rehearsed, charged to the ledger."""
+def released(
+    release: Callable[[Ledger | None, str], R], guarantee: Guarantee, ledger: WatchedLedger | None, note: str
+) -> R:
+    """What was rehearsed, charged to the ledger."""
     from riemdp.io.sources import reporting
 
     try:
         with first_pass_bar() as progress, reporting(progress):
-            return prepared.release(records, ledger, note)
+            return release(ledger, note)
+    except KeyboardInterrupt:
+        raise Interrupted(spent_without_release(guarantee, ledger)) from None
     except BudgetExceeded:
         assert ledger is not None
         left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
         place = f"what is left of {ledger.path} ({left})"
-        raise BudgetExceeded(_refusal(prepared.query.guarantee, place)) from None
+        raise BudgetExceeded(_refusal(guarantee, place)) from None
 
 
 def _refusal(guarantee: Guarantee, place: str) -> str:
     return f"{short(guarantee)} does not fit into {place}: nothing was released or spent; ask for less."
 
 
-def _open_ledger(request: Request, budget: Guarantee | None) -> WatchedLedger | None:
+def open_ledger(
+    path: Path | None,
+    budget: Guarantee | None,
+    guarantee: Guarantee,
+    *,
+    wait: float,
+    anchor: Path | None,
+    must_exist: bool,
+) -> WatchedLedger | None:
     """The ledger; a new one only if the guarantee fits into it, and not in silence."""
-    path, anchor, must_exist = request.ledger, request.anchor, request.existing_ledger
     if path is None:
         if budget is not None or anchor is not None or must_exist:
             raise InputError("a budget, an anchor and --existing-ledger belong to a ledger: pass --ledger FILE.")
@@ -256,8 +271,8 @@ def _open_ledger(request: Request, budget: Guarantee | None) -> WatchedLedger | 
     if must_exist and not os.path.lexists(path):
         raise InputError(f"the ledger {path} does not exist: pass its right name, or leave out --existing-ledger.")
     if budget is not None and not os.path.lexists(path):
-        _require_room(request.guarantee, budget)
-    book = WatchedLedger(path, budget, timeout=request.wait, anchor=anchor, must_exist=must_exist)
+        _require_room(guarantee, budget)
+    book = WatchedLedger(path, budget, timeout=wait, anchor=anchor, must_exist=must_exist)
     if book.created:
         complain(f"new ledger {path}, nothing before this is counted.")
     return book
@@ -280,15 +295,15 @@ class Outputs:
     report: Path | None
     plot: Path | None
     force: bool  # whether they may replace others
-    kind: Kind
     about_records: str = ""  # shown with the release
     names: tuple[str, ...] | None = None  # of rows and columns, wherever these are shown
+    kind: Kind = MEAN
 
     @classmethod
     def asked_for(cls, request: Request, kind: Kind) -> Outputs:
         """Those of a request."""
         about = o.about_lines(request.data, request.header, request.columns)
-        return cls(request.out, request.report, request.plot, request.force, kind, about)
+        return cls(request.out, request.report, request.plot, request.force, about, kind=kind)
 
     @property
     def paths(self) -> list[Path]:

@@ -6,8 +6,16 @@ processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 """
 
 from riemdp.estimators.frechet_mean import PrivateFrechetMean
+from riemdp.estimators.linear import PrivateLDA, PrivateLogisticRegression
 from riemdp.estimators.mdm import PrivateMDM
 from riemdp.estimators.pga import PrivatePGA
 from riemdp.estimators.tangent_space import PrivateTangentSpace
 
-__all__ = ["PrivateFrechetMean", "PrivateMDM", "PrivatePGA", "PrivateTangentSpace"]
+__all__ = [
+    "PrivateFrechetMean",
+    "PrivateLDA",
+    "PrivateLogisticRegression",
+    "PrivateMDM",
+    "PrivatePGA",
+    "PrivateTangentSpace",
+]

@@ -123,6 +123,11 @@ def _numbers(value: Any, space: Space, name: str) -> Array:  # noqa: ARG001
     return _finite(value, name, "numbers", lambda array: array.ndim == 1 and array.size > 0)
 
 
+def read_numbers(value: Any, name: str) -> Array:
+    """Finite numbers, in an array of any shape; anything else is an InputError."""
+    return _finite(value, name, "numbers", lambda array: array.size > 0)
+
+
 def _finite(value: Any, name: str, kind: str, is_right: Callable[[Array], bool]) -> Array:
     try:
         array = np.asarray(joined_array(value))

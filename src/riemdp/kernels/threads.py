@@ -57,9 +57,9 @@ def _a_few_ahead(task: Callable[[int, int], T], ranges: list[tuple[int, int]]) -
     """No more results than AHEAD for each thread wait for a caller who is slower than the threads."""
     waiting: deque[Future[T]] = deque()
     try:
-        for limits in ranges:
+        for start, stop in ranges:
             # In a copy of the caller's context: NumPy keeps there whether to warn.
-            waiting.append(_pool().submit(copy_context().run, _in_this_thread, task, *limits))
+            waiting.append(_pool().submit(copy_context().run, _in_this_thread, task, start, stop))
             if len(waiting) >= AHEAD * thread_count():
                 yield waiting.popleft().result()
         while waiting:

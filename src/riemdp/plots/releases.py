@@ -10,6 +10,7 @@ from riemdp.errors import InputError
 from riemdp.labels import checked_names, named_numbers
 from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
+from riemdp.plots.classifiers import classifier_panels
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
@@ -18,6 +19,7 @@ from riemdp.plots.panels import Links, Panel, View
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
+from riemdp.statistics.classifier import ClassifierRelease
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,9 +137,12 @@ def plot_release(
 
 
 def release_panels(view: View) -> list[Panel]:
-    """The picture that the space asks for, or that of numbers."""
-    picture = PICTURES.get(view.release.space.picture, coordinate_panels)
-    return (picture if view.release.kind == "point" else number_panels)(view)
+    """The picture of a classifier, the one that the space asks for, or that of numbers."""
+    release = view.release
+    if isinstance(release, ClassifierRelease):
+        return classifier_panels(view)
+    picture = PICTURES.get(release.space.picture, coordinate_panels)
+    return (picture if release.kind == "point" else number_panels)(view)
 
 
 def require_landmarks(release: Release, links: Links | None) -> None:
