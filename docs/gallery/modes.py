@@ -46,7 +46,7 @@ print("root mean square distance to the mean:", round(summary.dispersion, 3))
 
 # %%
 modes = summary.modes()
-for variance, ratio in zip(modes.variances, modes.ratios):
+for variance, ratio in zip(modes.variances, modes.ratios, strict=True):
     print(f"standard deviation {np.sqrt(variance):.3f}, {ratio:.0%} of the variance")
 
 # %% [markdown]
