@@ -14,12 +14,13 @@ INSTALL := $(PIP) install --no-compile $(addprefix --constraint ,$(CONSTRAINTS))
 WHEEL = $$(echo build/wheel/*.whl)
 SOURCES := pyproject.toml README.md LICENSE $(shell find src -name '*.py' -o -name '*.md' -o -name '*.yml' -o -name py.typed)
 
-.PHONY: help demo test coverage lowest bench scale figures audit fuzz lint docs constraints supply clean
+.PHONY: help install demo test coverage lowest bench scale figures audit fuzz lint docs constraints supply clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    private means of real data: a table, a picture and a report in demo/"
+	@echo "make install riemdp, in .venv"
+	@echo "make demo    private mean shapes of handwritten digits: a table, a picture and a report in demo/"
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make coverage the test suite again, and which lines of the package it runs (htmlcov/)"
 	@echo "make lowest  the test suite again, with the lowest versions that are allowed (constraints/lowest.txt), on $(OLDEST)"
@@ -33,6 +34,9 @@ help:
 	@echo "make docs    the documentation, as pages in site/"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make clean   remove what the others made"
+
+install: .venv/runtime.done
+	@echo "Installed: $(BIN)/riemdp. Next: . $(BIN)/activate; riemdp demo"
 
 demo: .venv/runtime.done
 	@rm -rf demo
@@ -84,6 +88,7 @@ supply: .venv/supply.done
 
 docs: .venv/docs.done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python docs/look.py site
 
 lint: .venv/lint.done
 	$(BIN)/ruff check

@@ -77,7 +77,7 @@ def run_size(k: int, mechanism: str, runs: int) -> Row:
         "whole": lambda: rd.private_mean(X, ball, guarantee, mechanism=mechanism),
         "beyond": beyond,
     }
-    peer = opendp_gaussian(value, beyond().scale) if mechanism == "wrapped-gaussian" else None
+    peer = opendp_gaussian(np.concatenate(value), beyond().scale) if mechanism == "wrapped-gaussian" else None
     if peer:
         contestants["opendp"] = peer
     times = {name: 1e3 * timing.seconds for name, timing in interleaved(contestants, 2.0, runs, pause=0.0).items()}

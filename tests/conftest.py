@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from hypothesis import HealthCheck, settings
 # Helper modules beside the tests: `from manifolds.examples import ...`.
 sys.path.append(str(Path(__file__).parent))
 from reproducible import reproducible_bits
+from riemdp.io.data import READERS
 from riemdp.manifolds.description import KNOWN
+from riemdp.mechanisms import MECHANISMS
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -27,12 +30,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 
 @pytest.fixture(autouse=True)
-def _spaces_of_one_test() -> Iterator[None]:
-    """Spaces that a test defines are known to no other."""
-    before = dict(KNOWN)
+def _entries_of_one_test() -> Iterator[None]:
+    """Spaces, mechanisms and formats that a test defines are known to no other."""
+    tables: tuple[dict[str, Any], ...] = (KNOWN, MECHANISMS, READERS)
+    before = [dict(table) for table in tables]
     yield
-    KNOWN.clear()
-    KNOWN.update(before)
+    for table, entries in zip(tables, before, strict=True):
+        table.clear()
+        table.update(entries)
 
 
 @pytest.fixture(autouse=True)

@@ -389,6 +389,35 @@ def test_odd_numbers_of_arrays(tmp_path, suffix, odd):
     assert run_on(tmp_path / f"good{suffix}", tmp_path) == run_on(tmp_path / f"odd{suffix}", tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("first", "is_named"),
+    [
+        (lambda i: i + 1, True),
+        (lambda i: 7919 * i % 10007, True),  # in no order
+        (lambda i: i // 2, False),  # counts of something
+        (lambda i: i + 0.5, False),
+        (lambda i: f"p{i}", False),  # is said to hold no numbers
+    ],
+)
+def test_check_names_a_column_of_ids(tmp_path, first, is_named):
+    rows = enumerate(np.tile(GOOD, (3, 1)))
+    (tmp_path / "X.csv").write_text("".join(f"{first(i)},{x},{y}\n" for i, (x, y) in rows))
+    line = ["check", str(tmp_path / "X.csv"), "--space", "euclidean", "--center", "origin", "--radius", "1"]
+    said = CliRunner().invoke(app, line).stdout
+    assert ("column 1 holds another whole number for each record, as ids do: pick others" in said) == is_named
+    assert "as ids do" not in CliRunner().invoke(app, [*line, "--columns", "2-3"]).stdout
+
+
+def test_a_release_of_a_table_says_what_was_taken_for_a_point(tmp_path):
+    (tmp_path / "X.csv").write_text("".join(f"{x},{y}\n" for x, y in GOOD))
+    line = ["mean", str(tmp_path / "X.csv"), "--space", "euclidean", "--center", "origin", "--radius", "1", "--mu", "9"]
+    hints = ("pass --header if the first line holds names", "pass --columns if one holds ids")
+    for options, expected in [([], hints), (["--no-header"], hints[1:]), (["--columns", "1-2"], hints[:1])]:
+        said = CliRunner().invoke(app, [*line, *options]).stdout
+        assert [hint for hint in hints if hint in said] == list(expected)
+    assert not any(hint in CliRunner().invoke(app, [*line, "--no-header", "--columns", "1-2"]).stdout for hint in hints)
+
+
 def test_check_shows_the_curator_what_a_release_does_not(tmp_path):
     (tmp_path / "X.csv").write_text("id,x,y\n" + "".join(f"p{i},{x},{y}\n" for i, (x, y) in enumerate(GOOD)))
     line = ["check", str(tmp_path / "X.csv"), "--space", "euclidean", "--center", "origin", "--radius", "1"]

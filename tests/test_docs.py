@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import riemdp
 import riemdp as rd
+from docs_tools import terms
 from riemdp.cli import app
 from riemdp.kernels.spectral import SMALL_WORK, kernels_for
 from riemdp.privacy.bounded import BITS, Bounded
@@ -25,12 +26,14 @@ from riemdp.statistics.query import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+
 PAGES = sorted(DOCS.rglob("*.md"))
 # A fence within a list or a note is indented; its own indentation is that of its lines.
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 EXECUTED = {"python", "pycon", "bash"}
-NOT_OURS = ("pip install ", "make ")  # done by the tests of the package as such
+NOT_OURS = ("pip install ", "make ", "riemdp demo ")  # done by the tests of the package as such, and of the demo
+MOST_COLUMNS = 100  # of code: as many as fit beside the columns of links at 1280 pixels
 IMPORTED_BY_EXAMPLES = ("geomstats.geometry.hypersphere", "pyriemann.estimation", "pyriemann.classification")
 
 
@@ -103,11 +106,15 @@ def test_fences_have_a_language_that_is_run():
     assert {page: set(names) - EXECUTED for page, names in opened.items() if set(names) - EXECUTED} == {}
 
 
+def is_example(page):
+    """Whether it is a page of the gallery, which its script becomes when the site is built."""
+    return page.parent == DOCS / "gallery" and page.with_suffix(".py").is_file()
+
+
 def headings(page):
     """Anchors as Python-Markdown makes them of headings."""
     found = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", page.read_text()), re.MULTILINE)
-    texts = [re.sub(r"[^\w\s-]", "", text.encode("ascii", "ignore").decode()).strip().lower() for text in found]
-    return {re.sub(r"[-\s]+", "-", text) for text in texts}
+    return {terms.anchor(text) for text in found}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -118,7 +125,7 @@ def test_links_lead_somewhere(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.is_relative_to(DOCS), f"{link} leaves the site"
-        assert target.is_file(), link
+        assert target.is_file() or is_example(target), link
         assert not anchor or anchor in headings(target), link
 
 
@@ -130,6 +137,36 @@ def test_no_release_is_said_to_be_close_to_the_true_mean():
     sources = [file for folder in code for file in folder.glob("*.py")] + list((ROOT / "src" / "riemdp").glob("*.py"))
     for file in (ROOT / "README.md", *pages, *sources):
         assert not re.search(r"true (mean|value|one\b)", file.read_text()), file
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.is_relative_to(DOCS / "proofs")], ids=name)
+def test_code_is_no_wider_than_a_page(page):
+    assert [line for _, code in blocks(page) for line in code.splitlines() if len(line) > MOST_COLUMNS] == []
+
+
+def guides():
+    return [DOCS / "index.md", DOCS / "start.md", DOCS / "choosing.md", *sorted((DOCS / "guides").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *guides()], ids=lambda page: page.stem)
+def test_every_page_that_newcomers_read_has_a_picture(page):
+    pictures = [page.parent / path for path in re.findall(r"!\[[^]]{10,}\]\(([^)]+)\)", page.read_text())]
+    assert pictures
+    assert all(picture.is_file() for picture in pictures)
+    assert [picture.name for picture in pictures if picture.stat().st_size > 150_000] == []
+
+
+def test_every_picture_is_shown_somewhere():
+    told = "\n".join(page.read_text() for page in [*PAGES, ROOT / "README.md"])
+    made = [path for folder in ("", "gallery", "guides") for path in (DOCS / "assets" / folder).glob("*.png")]
+    assert len(made) > 15
+    assert [path.name for path in made if path.relative_to(DOCS).as_posix() not in told] == []
+
+
+def test_the_picture_of_speeds_is_that_of_the_table():
+    """Its description in the README names the extremes."""
+    ratios = [float(ratio) for ratio in re.findall(r"([\d.]+)x \|$", text_of("docs/speed.md"), re.MULTILINE)]
+    assert f"{min(ratios):.0f} to {max(ratios):.0f} times" in text_of("README.md")
 
 
 @pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
@@ -144,10 +181,17 @@ def test_links_of_the_pages_outside_the_site_lead_somewhere(page):
 def test_every_page_is_in_the_navigation():
     listed = re.findall(r": (\S+\.md)$|: (\S+)/\*$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     pages, folders = ({entry[i] for entry in listed if entry[i]} for i in (0, 1))
-    written = {name(page) for page in PAGES if page.parent.relative_to(DOCS).as_posix() not in folders}
+    written = {name(page) for page in PAGES if page.parent.relative_to(DOCS).as_posix() not in folders - {"gallery"}}
     assert written == pages
-    assert folders == {"proofs", "proofs/spaces", "decisions"}
-    assert all(list((DOCS / folder).glob("*.md")) for folder in folders)
+    assert folders == {"proofs", "proofs/spaces", "decisions", "gallery"}
+    assert all(list((DOCS / folder).glob("*.md")) for folder in folders - {"gallery"})
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=name)
+def test_a_decision_is_listed_by_its_number(page):
+    """The navigation shows the title and sorts by the file's name: both begin with the number."""
+    number = re.match(r"0*(\d+[a-z]?)-", page.name).group(1)
+    assert page.read_text().startswith(f"# {number}. ")
 
 
 def test_every_public_name_has_a_place_in_the_reference():

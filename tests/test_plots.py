@@ -1,5 +1,6 @@
 """Pictures: of every space, true to their formulas, and made from public things alone."""
 
+import doctest
 import subprocess
 import sys
 import warnings
@@ -9,11 +10,13 @@ import mpmath
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import riemdp as rd
 from manifolds.examples import SPACES
-from riemdp import plots
+from riemdp import plots, report
 from riemdp.mechanisms import MECHANISMS
+from riemdp.privacy.release import Stage
 
 MORE = [rd.SPDAffine(3), rd.SPDLogEuclidean(12), rd.Euclidean(2), rd.Euclidean(60), rd.KendallShapes(30)]
 GUARANTEES = [rd.PureDP(1.0), rd.ApproxDP(1.0, 1e-3), rd.GDP(1.0), rd.ZCDP(0.1), rd.RDP(8.0, 0.5)]
@@ -135,7 +138,7 @@ def test_landmarks_are_turned_onto_the_centre():
     """No other rotation of the released mean is closer to the centre."""
     release = some_release(rd.KendallShapes(6), rd.PureDP(1.0))
     figure = plots.plot_release(release)
-    shown, center = (line(figure, name)[:-1] @ [1, 1j] for name in ("released mean", "public centre"))
+    shown, center = (line(figure, name) @ [1, 1j] for name in ("released mean", "public centre"))
     turns = np.exp(1j * np.linspace(0, 2 * np.pi, 1000))
     best = np.abs(turns[:, None] * shown - center).__pow__(2).sum(axis=1).min()
     assert (np.abs(shown - center) ** 2).sum() <= best + 1e-12
@@ -158,6 +161,176 @@ def test_simulated_releases_have_the_release_s_own_noise(mechanism):
     distance = np.sqrt(np.mean(rd.SPDAffine(2).dist(release.value, cloud) ** 2))
     assert abs(distance / release.expected_error - 1) < 0.04
     assert np.array_equal(cloud[:5], plots.simulated_releases(release, 20_000, 0)[:5])
+
+
+@pytest.mark.parametrize("guarantee", [rd.GDP(1.0), rd.PureDP(1.0)], ids=repr)
+def test_a_summary_has_the_picture_of_its_mean(guarantee):
+    """Simulated means of 20,000 draws, as above."""
+    space = rd.Euclidean(3)
+    summary = rd.private_summary(space.random_point(500, 1), some_ball(space), guarantee)
+    cloud = plots.simulated_releases(summary, 20_000, 0)
+    assert abs(np.sqrt(np.mean(space.dist(summary.value, cloud) ** 2)) / summary.expected_error - 1) < 0.04
+    assert pixels(plots.plot_release(summary)).std() > 10
+
+
+# --- whose ball, which names, which links ------------------------------------------------------------------
+
+
+def adaptive_release(space: rd.Space) -> rd.Release:
+    """A release with a private centre: the given one's own, as if it had been found."""
+    release = some_release(space, rd.GDP(1.0))
+    stage = Stage("mean", rd.GDP(1.0), release.mechanism, release.sensitivity, release.scale, release.center, release.radius)
+    return replace(release, stages=(stage,))
+
+
+def all_texts(figure) -> str:
+    """Legends, titles and labels."""
+    found = [text for legend in figure.legends for text in legend.get_texts()]
+    found += [part for ax in figure.axes for part in (ax.title, ax.xaxis.label, *ax.get_xticklabels(), *ax.texts)]
+    return " | ".join(text.get_text() for text in found)
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2), rd.Sphere(1), rd.Hyperbolic(2), rd.Euclidean(2), rd.Euclidean(9), rd.SPDAffine(2),
+                                   rd.SPDAffine(3), rd.SPDLogEuclidean(4), rd.KendallShapes(5), rd.Product(rd.Sphere(2), rd.Sphere(2))], ids=repr)  # fmt: skip
+def test_private_centres_are_called_private(space):
+    release = adaptive_release(space)
+    found, given = (all_texts(plots.plot_release(one, simulations=5)) for one in (release, replace(release, stages=())))
+    assert "private centre" in found
+    assert "public" not in found
+    assert found.replace("private", "public") == given
+
+
+def test_rows_and_columns_of_a_matrix_have_names():
+    release, names = some_release(rd.SPDAffine(3), rd.GDP(1.0)), ["Fz", "$C_z$", "\x1b[31m"]
+    ax = plots.plot_release(release, names=names).axes[0]
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [label.get_text() for label in labels] == ["Fz", "$C_z$", "\\x1b[31m"]
+        assert not any(label.get_parse_math() for label in labels)
+    assert pixels(ax.figure).std() > 10
+
+
+def test_long_names_stand_upright():
+    names = [f"a rather long name {i}" for i in range(6)]
+    ax = plots.plot_release(some_release(rd.Euclidean(6), rd.GDP(1.0)), names=names).axes[0]
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {90.0}
+    assert [label.get_text() for label in ax.get_xticklabels()] == names
+
+
+@pytest.mark.parametrize("options", [{}, {"title": ""}, {"stacked": True}], ids=repr)
+def test_long_names_have_room(options):
+    names = [*map(str, range(11)), "left hippocampus"]
+    figure = plots.plot_release(some_release(rd.SPDLogEuclidean(12), rd.GDP(9.0)), names=names, **options)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    box, legend = figure.axes[0].get_tightbbox(canvas.get_renderer()), figure.legends[0].get_window_extent()
+    assert legend.y1 <= box.y0
+    assert box.y1 <= figure.bbox.y1
+    assert box.x0 >= 0
+
+
+def test_landmarks_have_names():
+    texts = all_texts(plots.plot_release(some_release(rd.KendallShapes(4), rd.GDP(1.0)), names=["nose", "eye", "ear", "chin"]))
+    assert all(name in texts for name in ("nose", "eye", "ear", "chin"))
+
+
+@pytest.mark.parametrize(("links", "count"), [(None, 5), ("outline", 5), ("path", 4), ("none", 0), ([(0, 2), (4, 1)], 2)], ids=repr)
+def test_links_between_landmarks(links, count):
+    release = some_release(rd.KendallShapes(5), rd.GDP(1.0))
+    figure = plots.plot_release(release, links=links)
+    lines = [item.get_xydata() for item in figure.axes[0].lines if item.get_label() == "_links"]
+    assert [len(line) for line in lines] == [3 * count] * 2  # of the centre and of the mean: two ends and a gap
+    if links == [(0, 2), (4, 1)]:
+        points = line(figure, "released mean")
+        np.testing.assert_array_equal(lines[1][[0, 1, 3, 4]], points[[0, 2, 4, 1]])
+
+
+@pytest.mark.parametrize("links", ["circle", [(0, 5)], [(0, 1, 2)], [(-1, 2)], 3, [("a", "b")]], ids=repr)
+def test_wrong_links_are_refused(links):
+    with pytest.raises(rd.InputError, match="links"):
+        plots.plot_release(some_release(rd.KendallShapes(5), rd.GDP(1.0)), links=links)
+
+
+def test_only_landmarks_have_links():
+    with pytest.raises(rd.InputError, match="only landmarks"):
+        plots.plot_release(some_release(rd.Sphere(2), rd.GDP(1.0)), links="path")
+
+
+# --- where pictures are drawn ------------------------------------------------------------------------------
+
+DRAWN = {
+    "release": lambda **where: plots.plot_release(some_release(rd.Sphere(2), rd.GDP(1.0)), simulations=5, **where),
+    "matrix": lambda **where: plots.plot_release(some_release(rd.SPDAffine(3), rd.GDP(1.0)), simulations=5, **where),
+    "tradeoff": lambda **where: plots.plot_tradeoff(rd.GDP(1.0), **where),
+    "utility": lambda **where: plots.plot_utility(some_ball(rd.Sphere(2)), rd.GDP(1.0), n=[10, 100], **where),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_on_axes_of_one_s_own(name):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert DRAWN[name](ax=left, title="mine $") is left  # no figure: a notebook shows the one that was there, once
+    assert left.get_title() == "mine $"
+    assert left.has_data()
+    assert not right.has_data()
+    assert figure.get_suptitle() == ""
+    assert name == "matrix" or left.get_legend() is not None
+    assert pixels(figure).std() > 10
+
+
+@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_on_a_part_of_a_figure(name, layout):
+    figure = Figure(figsize=(12, 5), layout=layout)
+    left, right = figure.subfigures(1, 2)
+    assert DRAWN[name](ax=left) is left
+    panels = [ax for ax in left.axes if ax.get_label() != "<colorbar>"]
+    assert len(panels) == (2 if name in ("release", "matrix") else 1)
+    assert not right.axes
+    assert bool(left.legends) == (layout is not None)  # where there is no room below, each panel has its own
+    assert layout or any(ax.get_legend() for ax in panels)
+    assert pixels(figure).std() > 5
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_sizes_and_titles(name):
+    figure = DRAWN[name](size=(5, 3.5), title="A title")
+    assert tuple(figure.get_size_inches()) == (5, 3.5)
+    assert "A title" in (figure.get_suptitle(), figure.axes[0].get_title())
+    bare = DRAWN[name](title="")
+    assert bare.get_suptitle() == ""
+    assert not bare.axes[0].get_title() or name in ("release", "matrix")  # there it is the panel's
+
+
+@pytest.mark.parametrize("where", [{"ax": 3}, {"size": 3}, {"size": (1, -2)}, {"size": (1, 1e9)}, {"size": (1, 2, 3)}, {"size": (1, float("nan"))}], ids=repr)
+def test_what_is_no_place_or_size_is_refused(where):
+    with pytest.raises(rd.InputError, match=next(iter(where))):
+        plots.plot_tradeoff(rd.GDP(1.0), **where)
+
+
+def test_a_figure_that_is_there_has_its_size():
+    with pytest.raises(rd.InputError, match="size and ax"):
+        plots.plot_tradeoff(rd.GDP(1.0), ax=Figure(), size=(3, 3))
+
+
+def test_a_notebook_shows_the_figure_once_and_sharp():
+    """The last line of a cell: as PNG by the figure itself, since pyplot knows nothing of it."""
+    figure = plots.plot_tradeoff(rd.GDP(1.0), size=(4, 3))
+    png, about = figure._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    width, height = (int.from_bytes(png[i : i + 4], "big") for i in (16, 20))
+    assert (width, height) == (2 * about["width"], 2 * about["height"]) == (800, 600)
+    assert figure._repr_html_() is None
+
+
+@pytest.mark.parametrize("function", [plots.plot_release, plots.plot_utility, plots.plot_tradeoff, plots.tradeoff, plots.save_figure,
+                                      report.write_report, report.report_html],
+                         ids=lambda function: function.__name__)  # fmt: skip
+def test_examples_in_docstrings_run(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = vars(plots) | {"rd": rd, function.__name__: function}
+    (test,) = [found for found in doctest.DocTestFinder().find(function, globs=names) if found.examples]
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 # --- guarantees --------------------------------------------------------------------------------------------

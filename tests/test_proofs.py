@@ -112,10 +112,10 @@ def test_a_space_without_a_page_is_noticed():
     assert list(missing) == ["Newcomer"]
     assert missing["Newcomer"] == stated(newcomer)
     assert "riemdp.manifolds.newcomer.Newcomer.injectivity_radius" in missing["Newcomer"]
-    assert "riemdp.manifolds.sphere.Sphere.curvature_bounds" in missing["Newcomer"]
+    assert "riemdp.manifolds.sphere.Sphere.origin" in missing["Newcomer"]
 
 
-@pytest.mark.parametrize("fact", ["curvature_bounds", "injectivity_radius", "step_limit"])
+@pytest.mark.parametrize("fact", ["origin", "injectivity_radius", "step_limit"])
 def test_a_page_that_leaves_out_a_fact_is_noticed(fact, tmp_path):
     page = (FOLDER / "spaces" / "sphere.md").read_text()
     (tmp_path / "sphere.md").write_text(page.replace(f"proves: riemdp.manifolds.sphere.Sphere.{fact} ", "of: "))
@@ -124,7 +124,7 @@ def test_a_page_that_leaves_out_a_fact_is_noticed(fact, tmp_path):
 
 def test_a_changed_fact_is_noticed(tmp_path):
     """Properties have hashes too, and folders beneath are looked at."""
-    name = "riemdp.manifolds.sphere.Sphere.curvature_bounds"
+    name = "riemdp.manifolds.sphere.Sphere.injectivity_radius"
     assert isinstance(hashes.find(name), ast.FunctionDef)
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "sphere.md").write_text(f"proves: {name} sha256:0123456789abcdef\n")

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from html import escape
-from html.parser import HTMLParser
 
 import mpmath
 import numpy as np
@@ -15,41 +14,13 @@ import pytest
 
 import riemdp as rd
 from manifolds.examples import SPACES
-from riemdp import plots, report
+from markup import Page, words_apart
+from riemdp import plots, promises, report
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import printable
 
-VOID = {"meta", "link", "img", "source", "br"}
-LOADING = {"src", "href", "srcset", "action", "data", "poster", "background"}
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install Debian's package chromium")
-
-
-class Page(HTMLParser):
-    """The elements of a page, which must close in the order in which they opened; its text; what it loads."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags, self.text, self.loads, self.alts, self._open = [], "", [], [], []
-        self.feed(html)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.loads += [value for name, value in attrs if name in LOADING]
-        self.alts += [dict(attrs).get("alt")] if tag == "img" else []
-        self._open += [] if tag in VOID else [tag]
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data if not {"style", "script"} & set(self._open) else ""
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.split())
 
 
 def make(space: rd.Space, guarantee: rd.Guarantee, n: int = 60, **options) -> rd.Release:
@@ -105,8 +76,8 @@ def test_well_formed_and_accessible(pages, name):
     page = Page(pages[name])
     assert pages[name].startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.tags.count("h1") == page.tags.count("main") == page.tags.count("title") == 1
-    assert page.tags.count("h2") >= 7
-    assert len(page.alts) == 2
+    assert page.tags.count("h2") >= 6
+    assert len(page.alts) == 3  # the picture, the same for a phone, the trade-off
     assert all(page.alts)
     assert not re.search(r"\$[a-z{]", pages[name])  # no placeholder left
 
@@ -136,11 +107,11 @@ def test_says_what_matters(pages, releases, name):
 
 
 def test_class_means_are_those_of_records_and_each_has_its_row_and_error(pages, releases):
-    release, words = releases["classes"], _rows(pages["classes"])
+    release, words = releases["classes"], words_apart(pages["classes"])
     assert "The tangent means of the classes of 90 positive definite 3 × 3 matrices" in words
     assert f"move each of them by {release.expected_error / 3**0.5:.3g}" in words
     for i, mean in enumerate(release.space.split(release.value)):
-        assert " ".join([str(i + 1), *(f"{entry:.6g}" for entry in mean.ravel())]) in words
+        assert " ".join([str(i + 1), *(f"{entry:.4g}" for entry in mean.ravel())]) in words
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,7 +140,7 @@ def test_depends_on_the_release_alone(pages, releases, name):
 
 def test_small_values_are_shown_and_large_ones_folded_or_left_to_the_file(pages, releases):
     value = releases["spd-affine"].value
-    assert all(f"{entry:.6g}" in Page(pages["spd-affine"]).text for entry in value.ravel())
+    assert all(f"{entry:.4g}" in Page(pages["spd-affine"]).text for entry in value.ravel())
     assert "details" not in Page(pages["spd-affine"]).tags
     assert "Show the 30 rows" in Page(pages["euclidean"]).words
     assert "14 × 14" in Page(pages["spd-log-euclidean"]).words
@@ -177,35 +148,33 @@ def test_small_values_are_shown_and_large_ones_folded_or_left_to_the_file(pages,
 
 def test_rounding_is_stated(pages, releases):
     assert releases["kendall"].grid is None
-    assert "rounding none: published in float64 as computed" in re.sub(r"\s*(value)?\s+", " ", _rows(pages["kendall"]))
+    assert "rounding none: published in float64 as computed" in re.sub(r"\s*(value)?\s+", " ", words_apart(pages["kendall"]))
     assert f"to multiples of {releases['sphere'].grid:.4g}" in Page(pages["sphere"]).words
 
 
-def _rows(html: str) -> str:
-    return Page(html.replace("<t", " <t")).words
-
-
 def test_alternatives_are_those_of_plan(pages, releases):
-    release, words = releases["spd-affine"], _rows(pages["spd-affine"])
+    release, words = releases["spd-affine"], words_apart(pages["spd-affine"])
     ball = rd.Ball(release.space, release.center, release.radius)
     for row in rd.plan(ball, release.n, release.guarantee):
-        ratio = "this one" if row.mechanism == release.mechanism else f"{row.expected_error / release.expected_error:.2f} ×"
-        assert f"{row.mechanism} {row.expected_error:.4g} {ratio} {row.scale:.4g} {row.sensitivity:.4g}" in words
-    assert f"extrinsic-gaussian {releases['baseline'].expected_error:.4g} this one" in _rows(pages["baseline"])
+        share = row.expected_error / release.radius
+        assert f"{row.mechanism} {row.expected_error:.4g} {share:.3g} {row.scale:.4g} {row.sensitivity:.4g}" in words
+    for name, own in releases.items():
+        marked = re.findall(r'<tr class=used><th scope="row">([\w-]+)</th>', pages[name])
+        assert marked == [own.mechanism]
 
 
 def test_ledger_state(pages, ledger):
-    words = _rows(pages["spd-affine"])
-    assert "budget (μ = 2)-GDP spent (μ = 0.5)-GDP" in words
-    assert plots.symbolic(ledger.remaining, exact=True) in words
-    assert "frechet-mean of 60 records, wrapped-gaussian released" in words
+    words = words_apart(pages["spd-affine"])
+    assert "budget (mu = 2)-Gaussian differential privacy spent (mu = 0.5)-Gaussian differential privacy" in words
+    assert f"left (mu = {ledger.remaining.mu - 5e-6:.6g})" in words  # rounded down
+    assert "released (mu = 0.5)-Gaussian differential privacy frechet-mean of 60 records, wrapped-gaussian" in words
     assert "Ledger" not in Page(pages["sphere"]).words
     assert str(ledger.path.parent) not in pages["spd-affine"]
 
 
 def test_an_empty_ledger(releases, tmp_path):
-    words = _rows(report.report_html(releases["sphere"], ledger=rd.Ledger(tmp_path / "l.db", rd.PureDP(1.0))))
-    assert "spent nothing yet remaining (ε = 1)-DP releases charged 0" in words
+    words = words_apart(report.report_html(releases["sphere"], ledger=rd.Ledger(tmp_path / "l.db", rd.PureDP(1.0))))
+    assert "spent nothing left (epsilon = 1)-differential privacy releases charged 0" in words
 
 
 def test_everything_is_escaped(releases, tmp_path):
@@ -260,17 +229,17 @@ def test_written_whole(pages, releases, tmp_path):
 
 
 def test_every_guarantee_and_space_has_its_words():
-    assert set(report.PROMISES) == set(Guarantee.__subclasses__())
+    assert set(promises.PROMISES) == set(Guarantee.__subclasses__())
     assert [space for space in SPACES if repr(space) in space.words] == []  # as one says of a space that is silent
 
 
 def test_detection_bounds():
     """e/20 of pure differential privacy at epsilon = 1; Phi(Phi^-1(0.05) + mu) of mu-GDP."""
-    assert report.detection_bound(rd.PureDP(1.0)) == pytest.approx(np.e / 20)
-    assert report.detection_bound(rd.ApproxDP(1.0, 0.01)) == pytest.approx(0.01 + np.e / 20)
+    assert promises.detection_bound(rd.PureDP(1.0)) == pytest.approx(np.e / 20)
+    assert promises.detection_bound(rd.ApproxDP(1.0, 0.01)) == pytest.approx(0.01 + np.e / 20)
     quantile = mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf("0.05") - 1)
-    assert report.detection_bound(rd.GDP(1.0)) == pytest.approx(float(mpmath.ncdf(quantile + 1)))
-    assert report.detection_bound(rd.GDP(1.0)) <= report.detection_bound(rd.ZCDP(0.5)) < 0.5
+    assert promises.detection_bound(rd.GDP(1.0)) == pytest.approx(float(mpmath.ncdf(quantile + 1)))
+    assert promises.detection_bound(rd.GDP(1.0)) <= promises.detection_bound(rd.ZCDP(0.5)) < 0.5
 
 
 def test_the_sentence_about_the_attacker_rounds_up(pages):
@@ -294,8 +263,9 @@ def test_weak_promises_and_useless_answers_are_called_so(pages):
     ],
     ids=repr,
 )  # fmt: skip
-def test_extreme_budgets(guarantee, bound):
-    words = Page(report._guarantee(guarantee) + report._attacker(guarantee)).words
+def test_extreme_budgets(releases, guarantee, bound):
+    subject = report.Subject(replace(releases["sphere"], guarantee=guarantee))
+    words = Page(report._guarantee(subject) + report._attacker(subject)).words
     assert f"right at most {bound} of the time" in words
 
 
@@ -318,16 +288,98 @@ def test_contrast(pages):
                 assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, paper)
 
 
+# --- names --------------------------------------------------------------------------------------------------
+
+CHANNELS = ["Fz", '<b onload="x">Cz</b>', "$Pz$"]
+
+
+def test_rows_and_columns_have_the_names_that_they_are_given(releases):
+    html = report.report_html(releases["spd-affine"], names=CHANNELS)
+    head, *rows = re.findall(r"<tr>(.*?)</tr>", html.partition("What was released")[2], re.DOTALL)[:4]
+    assert re.findall(r"<th[^>]*>(.*?)</th>", head) == ["", *map(escape, CHANNELS)]
+    assert [re.search(r"<th[^>]*>(.*?)</th>", row)[1] for row in rows] == [*map(escape, CHANNELS)]
+    assert "b" not in Page(html).tags
+
+
+def test_landmarks_classes_and_entries_have_names(releases):
+    def value(name: str, names: list[str]) -> str:
+        return words_apart(report._value(report.Subject(releases[name], names=names)))
+
+    landmarks = value("kendall", [*"abcde"])
+    x, y = releases["kendall"].value[0]
+    assert f"x y a {x:.4g} {y:.4g} b" in landmarks
+    classes = value("classes", ["left", "right", "feet"])
+    assert f"left {releases['classes'].value[0]:.4g}" in classes
+    entries = value("euclidean", [f"gene {i}" for i in range(30)])
+    assert f"gene 29 {releases['euclidean'].value[-1]:.4g}" in entries
+
+
+@pytest.mark.parametrize("names", [["a", "b"], "abc", [1, 2, 3], []], ids=repr)
+def test_names_that_do_not_fit_are_refused(releases, tmp_path, names):
+    with pytest.raises(rd.InputError, match="names"):
+        report.write_report(releases["spd-affine"], tmp_path / "page.html", names=names)
+    assert not list(tmp_path.iterdir())
+
+
+# --- private balls ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def adaptive() -> rd.Release:
+    space, noise = rd.SPDAffine(2), np.random.default_rng(0).normal(scale=0.02, size=(2000, 2, 2))
+    return rd.private_mean(space.exp(noise + noise.mT, np.eye(2)), rd.Ball(space, np.eye(2), 3.0), rd.GDP(2.0), adapt=True)
+
+
+def test_a_private_ball_is_called_private(adaptive):
+    given, found = (report.Subject(release) for release in (replace(adaptive, stages=()), adaptive))
+    assert all("private centre and ball" in alt for alt in Page(report._picture(found)).alts)
+    assert "Each step is private" in Page(report._stages(found)).words
+    assert report._stages(given) == ""
+    assert all("public centre and ball" in alt for alt in Page(report._picture(given)).alts)
+
+
+def test_a_summary_says_how_the_records_spread():
+    space = rd.SPDAffine(2)
+    summary = rd.private_summary(space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5), rd.GDP(1.0))
+    words = words_apart(report.report_html(summary))
+    assert f"How the records spread dispersion {summary.dispersion:.4g}" in words
+    assert report._spread(report.Subject(replace(class_means()))) == ""
+
+
+# --- sections -----------------------------------------------------------------------------------------------
+
+
+def test_a_new_kind_of_release_adds_a_section(releases, monkeypatch):
+    def spread(subject):
+        return "<section><h2>Spread</h2></section>" if subject.release.n == 20 else ""
+
+    monkeypatch.setattr(report, "SECTIONS", [spread])
+    assert "Spread" in Page(report.report_html(releases["sphere"])).words
+    assert "Spread" not in Page(report.report_html(releases["kendall"])).words
+
+
 # --- in a browser ------------------------------------------------------------------------------------------
 
-WIDTHS = (1280, 375)
+WIDTHS = (1280, 400)
 FRAMES = """<!DOCTYPE html><html><body>FRAMES<script>
+const wide = w => [...w.document.querySelectorAll("*")].filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1);
+const seen = w => [...w.document.images].filter(i => w.getComputedStyle(i).display != "none");
 addEventListener("load", () => document.body.textContent = JSON.stringify(Array.from(frames).map(w => ({
   width: w.innerWidth, needed: w.document.documentElement.scrollWidth, height: w.document.body.scrollHeight,
-  images: [...w.document.images].map(i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200),
+  wide: wide(w).map(e => e.tagName),
+  images: seen(w).map(i => i.complete && i.naturalWidth > 0 && i.getBoundingClientRect().width > 200),
+  first: seen(w)[0].getBoundingClientRect().top, heading: w.document.querySelector("h2").getBoundingClientRect().top,
   headings: [...w.document.querySelectorAll("h2")].map(h => h.textContent),
 }))));
 </script></body></html>"""
+
+
+def chromium(folder, page: str, *options: str) -> subprocess.CompletedProcess:
+    """Chromium's run on a page of the folder."""
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr"]
+    flags += ["--allow-file-access-from-files", f"--user-data-dir={folder / 'profile'}", "--hide-scrollbars"]
+    command = [CHROMIUM, *flags, *options, (folder / page).as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
 
 def render(folder, pages: dict[str, str]) -> tuple[list[dict], str]:
@@ -336,22 +388,36 @@ def render(folder, pages: dict[str, str]) -> tuple[list[dict], str]:
         (folder / f"{name}.html").write_text(html, encoding="utf-8")
     frames = [f'<iframe src="{name}.html" width="{w}" height="900"></iframe>' for name in pages for w in WIDTHS]
     (folder / "frames.html").write_text(FRAMES.replace("FRAMES", "".join(frames)), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr"]
-    flags += ["--allow-file-access-from-files", f"--user-data-dir={folder / 'profile'}", "--window-size=1400,1000"]
-    command = [CHROMIUM, *flags, "--dump-dom", (folder / "frames.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = chromium(folder, "frames.html", "--window-size=1400,1000", "--dump-dom")
     text = re.sub(r"<[^>]*>", "", done.stdout)
     return json.loads(text), "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
+@pytest.fixture(scope="module")
+def all_pages(pages, adaptive, tmp_path_factory) -> dict[str, str]:
+    """With the hardest ones: long names and long numbers in twelve columns, and an adaptive release with a long ledger."""
+    matrix = np.full((12, 12), -1.2345e-05) + np.eye(12)
+    wide = replace(make(rd.SPDLogEuclidean(12), rd.PureDP(5.0)), value=matrix)
+    names = ["Fp1", "posterior cingulate cortex", "averyveryverylongnamewithoutanyspaces", *map(str, range(9))]
+    book = rd.Ledger(tmp_path_factory.mktemp("long") / "averyveryverylongnamewithoutanyspacesofaledger.db", rd.GDP(20.0))
+    for i in range(60):
+        book.reserve(rd.GDP(0.123456), f"frechet-mean of 60 records, wrapped-gaussian: /data/{i}/{'covariances' * 8}.npy")
+    hard = {"wide": report.report_html(wide, names=names), "long": report.report_html(adaptive, ledger=book)}
+    return pages | hard
+
+
 @needs_browser
-def test_in_chromium_at_desktop_and_phone_width(pages, tmp_path):
-    found, console = render(tmp_path, pages)
+def test_in_chromium_at_desktop_and_phone_width(all_pages, tmp_path):
+    """Nothing scrolls sideways, neither the page nor a part of it; the picture comes first, and all are loaded."""
+    found, console = render(tmp_path, all_pages)
     assert console == ""
-    assert [page["width"] for page in found] == [*WIDTHS] * len(pages)
+    assert [page["width"] for page in found] == [*WIDTHS] * len(all_pages)
     for page in found:
         assert page["needed"] <= page["width"]
+        assert page["wide"] == []
         assert page["images"] == [True, True]
+        assert page["first"] < 350
+        assert page["first"] < page["heading"]
         assert page["headings"][0] == "What was released"
         assert page["height"] > 1500
 
@@ -364,3 +430,33 @@ def test_the_browser_test_would_notice(pages, tmp_path):
     assert all(page["needed"] > page["width"] for page in found)
     assert all(page["images"] == [True, True, False] for page in found)
     assert "Content Security Policy" in console
+
+
+@needs_browser
+def test_a_box_that_scrolls_by_itself_would_be_noticed(pages, tmp_path):
+    box = '<div style="overflow-x: auto"><div style="width: 2000px">x</div></div></main>'
+    found, _ = render(tmp_path, {"bad": pages["sphere"].replace("</main>", box)})
+    assert all(page["wide"] == ["DIV"] for page in found)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 500])  # no window is narrower: 400 px are those of a frame
+def test_screenshots(pages, tmp_path, width):
+    """The picture can be seen on the first screen: the blue of the released mean, on its white ground."""
+    from matplotlib.image import imread
+
+    (tmp_path / "page.html").write_text(pages["sphere"], encoding="utf-8")
+    chromium(tmp_path, "page.html", f"--window-size={width},1000", f"--screenshot={tmp_path / 'shot.png'}")
+    shot = imread(tmp_path / "shot.png")[..., :3]
+    assert shot.shape == (1000, width, 3)
+    blue = np.abs(shot - np.array([0x00, 0x72, 0xB2]) / 255).max(axis=-1) < 0.02
+    assert blue[150:700].sum() > 50
+    assert 0.7 < (shot > 0.97).all(axis=-1).mean() < 0.99
+
+
+@needs_browser
+def test_on_paper_it_has_two_pages(all_pages, tmp_path):
+    for name in ("spd-affine", "classes", "wide", "long"):
+        (tmp_path / "page.html").write_text(all_pages[name], encoding="utf-8")
+        chromium(tmp_path, "page.html", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+        assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) == 2, name

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import riemdp as rd
+from riemdp.statistics.plans import PlanTable
 
 
 def means(records: NDArray[np.float64], folder: Path) -> rd.Release:
     """A ball, a plan, a release with a ledger, and what is saved of it."""
     ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.1, 10.0)
-    assert_type(rd.plan(ball, len(records), "mu=1"), list[rd.Plan])
+    assert_type(rd.plan(ball, len(records), "mu=1"), PlanTable)
     ledger = rd.Ledger(folder / "study.ledger", budget=rd.GDP(1.0))
     release = rd.private_mean(records, ball, rd.GDP(0.5), mechanism="wrapped-gaussian", ledger=ledger)
     assert_type(release, rd.Release)

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
 from riemdp.check import Check, check
+from riemdp.comparison import Comparison, compare
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
 from riemdp.errors import (
@@ -18,25 +20,31 @@ from riemdp.errors import (
     UselessRelease,
 )
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     LogGaussian,
     Product,
+    Rotations,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.privacy.summary import Modes, Summary
+from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
-from riemdp.statistics.sites import SiteSum, private_mean_of_sums, site_sum
+from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
@@ -58,11 +66,15 @@ __all__ = [
     "Ball",
     "BudgetExceeded",
     "Check",
+    "Comparison",
     "ConvergenceError",
+    "Correlations",
     "Entry",
     "Euclidean",
     "FrechetMean",
     "Guarantee",
+    "HPDAffine",
+    "HPDLogEuclidean",
     "Hyperbolic",
     "InputError",
     "KendallShapes",
@@ -79,11 +91,14 @@ __all__ = [
     "PrivateTangentSpace",
     "Product",
     "PureDP",
+    "Region",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
     "RiemdpError",
+    "Rotations",
     "SPDAffine",
+    "SPDLogCholesky",
     "SPDLogEuclidean",
     "SiteSum",
     "Space",
@@ -94,6 +109,7 @@ __all__ = [
     "audit",
     "audit_draws",
     "check",
+    "compare",
     "compose",
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",
@@ -102,6 +118,7 @@ __all__ = [
     "private_mean",
     "private_mean_of_sums",
     "private_summary",
+    "private_summary_of_sums",
     "simulate",
     "site_sum",
 ]

@@ -18,6 +18,7 @@ import numpy as np
 
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.arguments import finite_array, finite_number, whole_number
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
@@ -49,7 +50,8 @@ ORDERS = 1 + np.geomspace(1e-4, 1e4, 65)
 LARGEST_ORDER = 1e9  # the divergence grows with the order: a lower one gives a lower bound
 
 
-@dataclass(frozen=True)
+@shown
+@dataclass(frozen=True, repr=False)
 class Audit:
     """Lower bounds on the parameters of a claim; all of them are right with probability `confidence`.
 

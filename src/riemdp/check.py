@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.display import shown
 from riemdp.io.rows import Rows
 from riemdp.manifolds.description import Seen
 from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
 from riemdp.written import BallMapping, as_ball
 
 Array = NDArray[Any]
+NOT_PRIVATE = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
-@dataclass(frozen=True)
+@shown
+@dataclass(frozen=True, repr=False)
 class Check:
     """How records lie in a ball. **Not private**.
 
@@ -50,6 +53,8 @@ class Check:
     >>> found.inside, found.outside, found.unusable
     (1, 1, 1)
     """
+
+    warning: ClassVar[str] = NOT_PRIVATE
 
     n: int
     unusable: int  # not finite, or no point of the space: a release takes the ball's centre instead
@@ -86,15 +91,7 @@ class Check:
         """
         quantiles = {f"{level:g}": value for level, value in self.distances.items()}
         known = vars(self) | {"inside": self.inside, "distances": quantiles, "findings": list(self.findings)}
-        return {"riemdp": "check", "private": False} | known
-
-    def __str__(self) -> str:
-        quantiles = ", ".join(f"{q:.0%}: {value:.4g}" for q, value in self.distances.items())
-        return (
-            f"NOT PRIVATE. {self.n:,} records: {self.inside:,} in the ball, {self.outside:,} outside (a release moves "
-            f"them onto its rim), {self.unusable:,} unusable (a release takes the centre instead). Distances to the "
-            f"centre, quantiles {quantiles or 'none'}; radius {self.radius:.4g}."
-        ) + "".join(f" {text}" for text in self.findings)
+        return {"riemdp": "check", "private": False, "warning": self.warning} | known
 
 
 def check(X: Any, ball: Ball | BallMapping) -> Check:

@@ -1,8 +1,8 @@
-"""From images to private class means, on real data: `riemdp demo` (or `make demo`).
+"""From handwriting to private mean shapes, on real data: `riemdp demo` (or `make demo`).
 
-Handwritten digits, which come with scikit-learn, become 9 x 9 covariance descriptors. Plan, ledger, private means of
-the ten digits, what they are worth to a classifier, a picture and a report. The digits are public, so exact means are
-shown beside the private ones; with records of people they must not be.
+The outlines of handwritten digits, which come with scikit-learn, are planar shapes. Ledger, private mean shapes of the
+ten digits, what they are worth to a classifier: a table, a picture and a report. The digits are public, so exact means
+and records are shown beside what is private; with records of people they must not be.
 """
 
 from __future__ import annotations
@@ -20,150 +20,230 @@ from rich.console import Console
 from rich.table import Table
 
 from riemdp.accounting.guarantee import GDP
-from riemdp.descriptors import MARGIN, covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.errors import InputError, RiemdpError, printable
-from riemdp.manifolds import SPDLogEuclidean
+from riemdp.manifolds import KendallShapes
 from riemdp.manifolds.base import Array
+from riemdp.plots.style import BLACK, GREY, SKY, VERMILION
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.frechet import frechet_mean
-from riemdp.statistics.mean import plan
+from riemdp.statistics.mean import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from riemdp.estimators import PrivateMDM
+    from riemdp.privacy.release import Release
+
 DIGITS = range(10)
 TESTED = 5  # every fifth image is kept to try the means on
-ETA = 1e-3
-BUDGET = GDP(1.0)
-SPREAD = 3.0  # what one may expect of images of one digit: a supposition, for the plan only
-SPACE = SPDLogEuclidean(9)
-FEATURES = (
-    "$x$", "$y$", "$I$", "$|I_x|$", "$|I_y|$", "$|I_{xx}|$", "$|I_{yy}|$", "$\\Vert\\nabla I\\Vert$", "angle",
-)  # fmt: skip
-LOOK = (
-    "Look at {report} in a browser: what was released, what the guarantee means, what an attacker can learn. And at "
-    "{picture}: the private means keep what sets the digits apart (purple for more, orange for less than in "
-    "the mean of all), with some noise. The budget in {ledger} is spent: run the demo again in this folder, and it "
-    "refuses."
+LANDMARKS = 24
+INK = 0.25  # an outline is where the ink, from 0 to 1, passes this
+SPACE = KendallShapes(LANDMARKS)
+RADIUS = 0.6  # of 0.706 at most, where noise grows beyond all bounds: chosen without a look at the outlines
+BUDGET, STRICTER = GDP(1.0), GDP(0.5)
+DRAWN = 30  # outlines in each cloud
+REPORTED = 2  # the digit that the report is about
+WHAT = (
+    "{n:,} handwritten digits, as outlines of {k} points. Position, size and rotation do not count: they are shapes. "
+    "All that is taken for granted: an outline is no farther than {r:g} from a circle; one that is, is moved there."
 )
+PROMISE = (
+    "Promised is mu = {mu:g}: somebody who knows every other outline of a digit, has two guesses for one, and allows "
+    "himself 5 % false alarms, is right at most {right:.0%} of the time. Without any release it would be 5 %. "
+    "Spent: mu = {spent:.3g} of {mu:g}."
+)
+WORTH = (
+    "The nearest mean names {exact:.0%} of {tried} digits left out with exact means, {private:.0%} with private ones "
+    "(by chance: 10 %)."
+)
+NEXT = """Next:
+  Look at {picture}: exact and private means, and what else might have been released.
+  Open {report} in a browser: what was released, what the guarantee means, what an attacker can learn.
+  riemdp ledger show {ledger}
+     shows that the budget is spent: run the demo again in this folder, and it refuses.
+  riemdp plan --space kendall --size {k} --records 140 --radius {r:g} --mu {mu:g} --adapt --spread 0.2
+     predicts errors without any data: put in your own space and numbers."""
 
 
 @dataclass(frozen=True)
 class Digits:
-    """Images, what they show, their descriptors; every fifth is left out of the means, to try them on."""
+    """Outlines (n, landmarks, 2) and what they show; every fifth is left out of the means, to try them on."""
 
-    images: Array
+    outlines: Array
     labels: Array
-    descriptors: Array
 
     @property
     def is_known(self) -> Array:
-        """Mask of the images that make the means."""
+        """Mask of the outlines that make the means."""
         return np.arange(len(self.labels)) % TESTED > 0
 
     @property
     def counts(self) -> Array:
-        """Known images of each digit."""
+        """Known outlines of each digit."""
         return np.bincount(self.labels[self.is_known])
+
+    def of(self, digit: int) -> Array:
+        """The known outlines of a digit."""
+        return np.asarray(self.outlines[self.is_known & (self.labels == digit)])
 
 
 def load_digits() -> Digits:
-    """The 1,797 digits of scikit-learn. A frame of background lets the derivatives reach every pixel."""
+    """The outlines of scikit-learn's 1,797 digits."""
     from sklearn.datasets import load_digits as load
 
     data: Any = load()
-    images = data.images / 16.0
-    framed = np.pad(images, ((0, 0), (MARGIN, MARGIN), (MARGIN, MARGIN)))
-    return Digits(images, data.target, covariance_descriptors(framed, ETA))
+    return Digits(np.stack([landmarks(curve) for curve in contours(data.images / 16.0)]), data.target)
+
+
+def contours(images: Array) -> list[Array]:
+    """The longest contour of each image, as complex numbers, upwards positive.
+
+    All images stand below each other in one strip, framed by paper: matplotlib is slow to begin, not to go on.
+    """
+    from matplotlib.figure import Figure
+
+    framed = np.pad(images, ((0, 0), (1, 1), (1, 1)))
+    height = framed.shape[1]
+    found = Figure().subplots().contour(framed.reshape(-1, framed.shape[2]), levels=[INK]).allsegs[0]
+    longest: dict[int, Array] = {}
+    for x, y in (np.asarray(curve).T for curve in found):
+        image = int(y[0] // height)
+        curve = x - 1j * (y - image * height)
+        if image not in longest or _length(curve)[-1] > _length(longest[image])[-1]:
+            longest[image] = curve
+    return [longest[image] for image in range(len(images))]
+
+
+def _length(curve: Array) -> Array:
+    """From the beginning of a curve to each of its points."""
+    return np.append(0.0, np.cumsum(np.abs(np.diff(curve))))
+
+
+def landmarks(curve: Array) -> Array:
+    """Points (k, 2) at equal distances along a closed curve, against the clock, from its upper right corner on.
+
+    So the third point of one outline is, more or less, the third of every other.
+    """
+    area = (curve[:-1].conj() * curve[1:]).imag.sum()
+    ring = (curve if area > 0 else curve[::-1])[:-1]
+    ring = np.roll(ring, -int(np.argmax(ring.imag + ring.real)))
+    ring = np.append(ring, ring[0])
+    length = _length(ring)
+    points = np.interp(np.arange(LANDMARKS) / LANDMARKS * length[-1], length, ring)
+    return np.stack([points.real, points.imag], axis=-1)
 
 
 def public_ball() -> Ball:
-    """All descriptors of all grey images lie in it (docs/proofs/descriptors.md): no look at these."""
-    return Ball.from_eigenvalue_bounds(SPACE, *descriptor_eigenvalue_bounds(1, ETA))
+    """Around a circle, as wide as can be: no look at the outlines."""
+    turn = np.pi * (0.75 + 2 * np.arange(LANDMARKS) / LANDMARKS)
+    return Ball(SPACE, SPACE.project(np.stack([np.cos(turn), np.sin(turn)], axis=-1)), RADIUS)
 
 
 def exact_means(digits: Digits) -> Array:
     """Certified Fréchet means of the ten digits: not private."""
-    known = digits.is_known
-    return np.stack([frechet_mean(digits.descriptors[known & (digits.labels == d)], SPACE).point for d in DIGITS])
+    return np.stack([frechet_mean(digits.of(digit), SPACE).point for digit in DIGITS])
 
 
 def accuracy(digits: Digits, means: Array) -> float:
-    """Share of the images left out whose nearest mean is the right one."""
-    unseen, labels = digits.descriptors[~digits.is_known], digits.labels[~digits.is_known]
+    """Share of the outlines left out whose nearest mean is the right one."""
+    unseen, labels = SPACE.project(digits.outlines[~digits.is_known]), digits.labels[~digits.is_known]
     return float(np.mean(np.argmin([SPACE.dist(mean, unseen) for mean in means], axis=0) == labels))
 
 
 # --- showing -----------------------------------------------------------------------------------------------
+# Whatever joins the demonstration gets a row in `draw` and a sentence in `_told`.
 
 
-def plans(ball: Ball, n: int) -> Table:
-    """What each mechanism would do, before any record is looked at."""
-    out = Table(title=f"Plan: mu = {BUDGET.mu:g}, {n} records in a ball of radius {ball.radius:.3g}", box=SIMPLE)
-    for name in ("mechanism", "noise scale", "predicted error"):
-        out.add_column(name, justify="left" if name == "mechanism" else "right")
-    for row in plan(ball, n, BUDGET, adapt=True, spread=SPREAD):
-        name = f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
-        out.add_row(name, f"{row.scale:.3g}", f"{row.expected_error:.3g}")
-    return out
-
-
-def comparison(digits: Digits, private: Array, exact: Array) -> Table:
-    """One row per digit: how far the private mean is from the exact one."""
-    out = Table(title="Private means of handwritten digits", box=SIMPLE)
-    for name in ("digit", "records", "distance to exact mean", "exact means of digits apart"):
+def comparison(digits: Digits, releases: Iterable[Release], exact: Array) -> Table:
+    """One row per digit: how far the private mean is from the exact one, and what was predicted."""
+    out = Table(title="Private mean shapes of handwritten digits", box=SIMPLE)
+    for name in ("digit", "outlines", "private mean off by", "predicted", "nearest other digit"):
         out.add_column(name, justify="right")
     apart = np.array([SPACE.dist(mean, exact) for mean in exact]) + np.diag([np.inf] * 10)
-    for digit in DIGITS:
-        error = float(SPACE.dist(private[digit], exact[digit]))
-        out.add_row(str(digit), str(digits.counts[digit]), f"{error:.2f}", f"{apart[digit].min():.2f}")
+    for digit, release in enumerate(releases):
+        numbers = SPACE.dist(release.value, exact[digit]), release.expected_error, apart[digit].min()
+        out.add_row(str(digit), str(digits.counts[digit]), *(f"{number:.2f}" for number in numbers))
     return out
 
 
-def draw(digits: Digits, private: Array, exact: Array) -> Figure:
-    """Average images above what sets each digit's descriptor apart, exactly and privately."""
+def draw(digits: Digits, model: PrivateMDM, exact: Array) -> Figure:
+    """Records and exact means; private means and what else might have been released, and would be if promised more."""
     from matplotlib.figure import Figure
 
-    known = digits.is_known
-    averages = np.stack([digits.images[known & (digits.labels == digit)].mean(axis=0) for digit in DIGITS])
-    exact_logs, private_logs = (SPACE.log(means, np.eye(9)) for means in (exact, private))
-    figure = Figure(figsize=(15, 5.0), layout="constrained", facecolor="white")
-    axes = figure.subplots(3, 10)
-    _row(figure, axes[0], averages, "average image", cmap="Greys")
-    _row(figure, axes[1], exact_logs - exact_logs.mean(axis=0), "exact mean\n(not private)", cmap="PuOr")
-    _row(figure, axes[2], private_logs - private_logs.mean(axis=0), "private mean", cmap="PuOr")
-    _label(axes)
-    figure.suptitle("What sets each digit's covariance descriptor apart from the mean of all digits", fontsize=14)
+    figure = Figure(figsize=(12.5, 4.2), layout="constrained", facecolor="white")
+    rows = ["exact", "private", "stricter"]
+    mosaic: Any = [[*(f"{row} {digit}" for digit in DIGITS), "scores"] for row in rows]
+    axes = figure.subplot_mosaic(mosaic, width_ratios=[1.0] * 10 + [1.9])
+    for digit in DIGITS:
+        _draw_digit([axes[f"{row} {digit}"] for row in rows], digits.of(digit), exact[digit], model.means_[digit])
+    for row, name in zip(rows, _row_names(), strict=True):
+        axes[f"{row} 0"].set_ylabel(name, fontsize=10, rotation=0, ha="left", va="center", labelpad=145)
+    _scores(axes["scores"], accuracy(digits, exact), accuracy(digits, model.means_))
     return figure
 
 
-def _row(figure: Any, axes: Any, pictures: Array, name: str, *, cmap: str) -> None:
-    high = float(np.abs(pictures).max())
-    low = -high if pictures.min() < 0 else 0.0  # zero is the middle of a diverging colour map
-    for ax, picture in zip(axes, pictures, strict=True):
-        shown = ax.imshow(picture, cmap=cmap, vmin=low, vmax=high)
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_color("0.8")
-    axes[0].set_ylabel(name, fontsize=12, labelpad=8)
-    figure.colorbar(shown, ax=list(axes), pad=0.01, aspect=12).outline.set_visible(False)
+def _row_names() -> list[str]:
+    private = f"private mean, mu = {BUDGET.mu:g}\nthin: what else might\nhave been released"
+    stricter = f"simulated, mu = {STRICTER.mu:g}\na stronger promise\nneeds more noise"
+    return ["exact mean (NOT private)\nthin: records", private, stricter]
 
 
-def _label(axes: Any) -> None:
-    """Digits above the columns, features beside and below the matrices."""
-    for ax, digit in zip(axes[0], DIGITS, strict=True):
-        ax.set_title(str(digit), fontsize=13)
-    for ax in axes[1:, 0]:
-        ax.set_yticks(range(9), FEATURES, fontsize=7)
-    for ax in axes[2]:
-        ax.set_xticks(range(9), FEATURES, fontsize=6, rotation=90)
-    for ax in axes[1:].flat:
-        ax.tick_params(length=0, pad=2)
+def _draw_digit(column: list[Any], outlines: Array, exact: Array, private: Array) -> None:
+    """One digit, from top to bottom, turned as it was written."""
+    records = _complex(SPACE.project(outlines))
+    upright = records.mean(axis=0)
+    cloud, ragged = (
+        _complex(simulate(outlines, public_ball(), guarantee, size=DRAWN, seed=len(outlines), adapt=True))
+        for guarantee in (BUDGET, STRICTER)
+    )
+    some = records[:: len(records) // DRAWN]
+    _outlines(column[0], some, _complex(exact), upright, (GREY, BLACK))
+    _outlines(column[1], cloud, _complex(private), upright, (SKY, VERMILION))
+    _outlines(column[2], ragged[1:], ragged[0], upright, (SKY, VERMILION))
 
 
-def _spent(ledger: Ledger) -> str:
+def _complex(shapes: Array) -> Array:
+    shapes = np.asarray(shapes)
+    return shapes[..., 0] + 1j * shapes[..., 1]
+
+
+def _outlines(ax: Any, thin: Array, mean: Array, upright: Array, colours: tuple[str, str]) -> None:
+    """Closed outlines: many thin ones, and the mean."""
+    for shape in thin:
+        _outline(ax, shape, upright, color=colours[0], linewidth=0.6, alpha=0.4)
+    _outline(ax, mean, upright, color=colours[1], linewidth=1.8)
+    ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.29, 0.29), ylim=(-0.33, 0.33))
+    ax.spines[:].set_visible(False)
+
+
+def _outline(ax: Any, shape: Array, upright: Array, **style: Any) -> None:
+    inner = (upright.conj() * shape).sum()
+    closed = np.append(shape, shape[0]) * inner.conj() / abs(inner)
+    ax.plot(closed.real, closed.imag, **style)
+
+
+def _scores(ax: Any, exact: float, private: float) -> None:
+    """How often the nearest mean names the digit."""
+    scores = {"exact\nmeans": exact, "private\nmeans": private, "chance": 0.1}
+    bars = ax.bar(list(scores), list(scores.values()), color=[BLACK, VERMILION, "0.8"], width=0.65)
+    ax.bar_label(bars, [f"{score:.0%}" for score in scores.values()], padding=2)
+    ax.set(ylim=(0, 1), yticks=[], box_aspect=1.4)
+    ax.set_title("new digits that the\nnearest mean names", fontsize=10)
+    ax.spines[["left", "right", "top"]].set_visible(False)
+    ax.tick_params(length=0, labelsize=9)
+
+
+def _told(digits: Digits, model: PrivateMDM, exact: Array, ledger: Ledger) -> list[str]:
+    """What the numbers say."""
+    from riemdp.plots import tradeoff
+
     spent = ledger.spent
-    return f"mu = {spent.mu:.3g}" if isinstance(spent, GDP) else "nothing"
+    assert isinstance(spent, GDP)
+    scores = {"exact": accuracy(digits, exact), "private": accuracy(digits, model.means_)}
+    right = 1 - float(tradeoff(BUDGET, 0.05))
+    worth = WORTH.format(tried=int((~digits.is_known).sum()), **scores)
+    return [worth, PROMISE.format(mu=BUDGET.mu, right=right, spent=spent.mu)]
 
 
 def _require_free(paths: Iterable[Path], ledger: Path) -> None:
@@ -179,7 +259,7 @@ def main(out_dir: str | Path = "demo", *, force: bool = False) -> Path:
     from riemdp.plots import save_figure
     from riemdp.report import write_report
 
-    folder, console = Path(out_dir), Console(markup=False, emoji=False)
+    folder, console = Path(out_dir), Console(markup=False, emoji=False, highlight=False)
     report, picture, book = (folder / name for name in ("report.html", "means.png", "ledger.db"))
     if not force:
         _require_free((report, picture), book)
@@ -188,22 +268,17 @@ def main(out_dir: str | Path = "demo", *, force: bool = False) -> Path:
     except OSError as error:
         raise InputError(f"{folder} cannot be a folder ({error.strerror}): pass another.") from None
     digits, ball = load_digits(), public_ball()
-    console.print(f"{len(digits.labels):,} images of handwritten digits, described by 9 x 9 covariance matrices.")
-    console.print(plans(ball, int(digits.counts.min())))
+    console.print(WHAT.format(n=len(digits.labels), k=LANDMARKS, r=RADIUS))
     ledger = Ledger(book, budget=BUDGET)
     model = PrivateMDM(ball=ball, guarantee=BUDGET, adapt=True, ledger=ledger)
-    model.fit(digits.descriptors[digits.is_known], digits.labels[digits.is_known])
-    private, exact = model.means_, exact_means(digits)
-    console.print(comparison(digits, private, exact))
-    console.print(
-        f"The nearest mean names {accuracy(digits, exact):.0%} of the other images with exact means, "
-        f"{accuracy(digits, private):.0%} with private ones (chance: 10%). "
-        f"Spent: {_spent(ledger)} of mu = {BUDGET.mu:g}.",
-        highlight=False,
-    )
-    write_report(model.releases_[0], report, ledger=ledger, force=force)
-    save_figure(draw(digits, private, exact), picture, force=force)
-    console.print("", printable(LOOK.format(report=report, picture=picture, ledger=book)), sep="\n", highlight=False)
+    model.fit(digits.outlines[digits.is_known], digits.labels[digits.is_known])
+    exact = exact_means(digits)
+    console.print(comparison(digits, model.releases_, exact), *_told(digits, model, exact, ledger), sep="\n")
+    write_report(model.releases_[REPORTED], report, ledger=ledger, force=force)
+    save_figure(draw(digits, model, exact), picture, force=force)
+    paths = {"picture": picture, "report": report, "ledger": book}
+    shown = {name: printable(path) for name, path in paths.items()}
+    console.print("", NEXT.format(**shown, k=LANDMARKS, r=RADIUS, mu=BUDGET.mu), sep="\n", soft_wrap=True)
     return report
 
 

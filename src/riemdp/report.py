@@ -1,105 +1,160 @@
 """One page about one release: what it is, what it promises, and what it costs; made from public things alone.
 
-The page is a single HTML file without scripts that loads nothing, and says so to the browser.
+The page is a single HTML file without scripts that loads nothing, and says so to the browser. It is a list of sections
+(`SECTIONS`), each a function of the subject that gives HTML or nothing: what a new kind of release has to say is one
+more of them.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
-from html import escape as escape_html
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
-from riemdp.errors import InputError, MechanismError, printable
+from riemdp.accounting.guarantee import Guarantee
+from riemdp.display import ABREAST, Numbers, Table, escape, numbers_html, page_of, paragraph, table_html
+from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
-from riemdp.io.values import numbers_of
-from riemdp.manifolds import Space
-from riemdp.manifolds.base import Array
+from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
 from riemdp.mechanisms import MECHANISMS
 from riemdp.names import StatisticName
-from riemdp.plots import (
-    STATISTIC_NAMES,
-    figure_bytes,
-    is_exact_tradeoff,
-    plot_release,
-    plot_tradeoff,
-    symbolic,
-    tradeoff,
-)
+from riemdp.pages import center_words, plan_rows, spread_facts
+from riemdp.plots import figure_bytes, is_exact_tradeoff, plot_release, plot_tradeoff, symbolic
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.ledger import Entry, Ledger
+from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
+from riemdp.promises import NEIGHBOURS, detection_bound, detection_percentage, promise
 from riemdp.statistics.catalogue import statistic_names
-from riemdp.statistics.class_means import CLASS_MEANS, WITHIN_CLASSES
+from riemdp.statistics.class_means import WITHIN_CLASSES
 from riemdp.statistics.mean import plan
+from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FALSE_ALARMS = 0.05
-FEW_ROWS, MOST_ROWS, MOST_COLUMNS = 12, 200, 12  # of a value that is shown as a table; more than few are folded
-MOST_ENTRIES = 50  # of a ledger, the latest
+    from riemdp.plots.panels import Links
 
 
-def write_report(release: Release, path: str | Path, *, ledger: Ledger | None = None, force: bool = False) -> None:
-    """Write the page about a release, whole or not at all; over an existing file only with `force`."""
-    write_whole(path, report_html(release, ledger=ledger).encode(), force=force)
+PRINTED = 5  # entries of a ledger, as in report.html
 
 
-def report_html(release: Release, *, ledger: Ledger | None = None) -> str:
-    """The page about a release, and the state of the ledger that it was charged to, as HTML."""
+@dataclass(frozen=True)
+class Subject:
+    """What a page is about, and what its rows, columns and landmarks are called."""
+
+    release: Release
+    ledger: Ledger | None = None
+    names: Sequence[str] | None = None
+    links: Links | None = None
+
+
+def write_report(
+    release: Release,
+    path: str | Path,
+    *,
+    ledger: Ledger | None = None,
+    names: Sequence[str] | None = None,
+    links: Links | None = None,
+    force: bool = False,
+) -> None:
+    """Write the page about a release, whole or not at all.
+
+    Parameters
+    ----------
+    release : Release
+        What `private_mean` or another release returned.
+    path : str or Path
+        A name that ends in `.html`.
+    ledger : Ledger, optional
+        The one that the release was charged to: the page shows its state.
+    names : sequence of str, optional
+        Of rows and columns of matrices, entries of vectors, landmarks or classes: as many as there are.
+    links : {'outline', 'path', 'none'} or sequence of pairs of int, optional
+        Lines between landmarks in the picture, counted from 0.
+    force : bool
+        Whether to replace a file that is there already; otherwise that is refused.
+
+    Raises
+    ------
+    InputError
+        If an argument does not fit the release, or the file exists or cannot be written.
+
+    Examples
+    --------
+    >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    >>> release = rd.private_mean(rd.Sphere(2).random_point(100, 1), ball, rd.GDP(1.0))
+    >>> write_report(release, "directions.html", names=["east", "north", "up"])
+    """
+    write_whole(path, report_html(release, ledger=ledger, names=names, links=links).encode(), force=force)
+
+
+def report_html(
+    release: Release,
+    *,
+    ledger: Ledger | None = None,
+    names: Sequence[str] | None = None,
+    links: Links | None = None,
+) -> str:
+    """The page about a release, and the state of the ledger that it was charged to, as HTML.
+
+    Parameters
+    ----------
+    release : Release
+        What `private_mean` or another release returned.
+    ledger : Ledger, optional
+        The one that the release was charged to: the page shows its state.
+    names : sequence of str, optional
+        Of rows and columns of matrices, entries of vectors, landmarks or classes: as many as there are.
+    links : {'outline', 'path', 'none'} or sequence of pairs of int, optional
+        Lines between landmarks in the picture, counted from 0.
+
+    Returns
+    -------
+    str
+        A whole page, that loads nothing.
+
+    Raises
+    ------
+    InputError
+        If an argument does not fit the release.
+
+    Examples
+    --------
+    >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    >>> release = rd.private_mean(rd.Sphere(2).random_point(100, 1), ball, rd.GDP(1.0))
+    >>> report_html(release).startswith("<!DOCTYPE html>")
+    True
+    """
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    parts = [_summary(release), _value(release), _picture(release), _guarantee(release.guarantee)]
-    parts += [_attacker(release.guarantee), _assumptions(release.guarantee), _accuracy(release), _parameters(release)]
-    parts += [_ledger(ledger)] if ledger is not None else []
+    subject = Subject(release, ledger, names, links)
+    sections = "\n".join(filter(None, (section(subject) for section in SECTIONS)))
+    body = f'{_lead(subject)}\n{_picture(subject)}\n<div class="sections">\n{sections}\n</div>'
     template = Template(files("riemdp").joinpath("report.html").read_text(encoding="utf-8"))
-    return template.substitute(title=escape(_title(release)), version=escape(release.version), body="\n".join(parts))
+    return template.substitute(title=escape(title(release)), version=escape(release.version), body=body)
 
 
 # --- pieces of HTML; everything that is not a literal here passes through escape() -----------------------------
 
 
-def escape(text: str) -> str:
-    """Text that shows as itself in a page, whatever letters it has."""
-    return escape_html(printable(text))
-
-
 def _section(heading: str, *content: str) -> str:
-    return "\n".join(["<section>", f"<h2>{escape(heading)}</h2>", *content, "</section>"])
+    return "\n".join(["<section>", f"<h2>{escape(heading)}</h2>", *filter(None, content), "</section>"])
 
 
-def _p(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+def _rows(table: Table, kind: str = "rows") -> str:
+    """A table whose rows become lists on the screen of a phone."""
+    return f'<div class="{kind}">{table_html(table)}</div>'
 
 
 def _items(texts: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
-
-
-def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], cell: str = "", used: int = -1) -> str:
-    """A table in a box that scrolls by itself; `cell`: 'number', 'line' (not broken) or text; `used`: a row to mark."""
-    kind, line = f' class="{cell}"' if cell else "", ' class="line"' if cell else ""
-    top = "".join(f'<th scope="col"{kind if i else line}>{escape(text)}</th>' for i, text in enumerate(head))
-    body = [
-        f'<tr{" class=used" if i == used else ""}><th scope="row"{line}>{escape(first)}</th>'
-        + "".join(f"<td{kind}>{escape(text)}</td>" for text in rest)
-        + "</tr>"
-        for i, (first, *rest) in enumerate(rows)
-    ]
-    table = f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-    box = f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">{table}</div>'
-    return _p(caption, "note") + box
 
 
 def _data_uri(content: bytes, kind: str) -> str:
@@ -112,158 +167,73 @@ def _image(figure: Figure) -> str:
 
 def _img(source: str, alt: str, caption: str, narrow: str = "") -> str:
     """A picture; `narrow` is another one for the screen of a phone."""
-    other = f'<source media="(max-width: 640px)" srcset="{narrow}">' if narrow else ""
-    picture = f'<picture>{other}<img src="{source}" alt="{escape(alt)}"></picture>'
-    return f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>"
+    sources = {"roomy": source, "narrow": narrow} if narrow else {"": source}
+    images = "".join(f'<img class="{kind}" src="{one}" alt="{escape(alt)}">' for kind, one in sources.items())
+    return f"<figure>{images}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def _numbers(numbers: Numbers) -> str:
+    """As one table; where there is no room for all of its columns, as several below one another."""
+    whole = numbers_html(numbers)
+    if not numbers.is_small or numbers.array.ndim < 2 or numbers.array.shape[1] <= ABREAST:
+        return whole
+    return f'<div class="roomy">{whole}</div><div class="narrow">{numbers_html(numbers, ABREAST)}</div>'
 
 
 # --- what was released -------------------------------------------------------------------------------------
 
-def _title(release: Release) -> str:
-    return f"Private {_noun(release)} of {release.n:,} records"
 
-
-def _noun(release: Release) -> str:
-    return STATISTIC_NAMES.get(release.statistic, release.statistic)
-
-
-def _spaces(release: Release) -> tuple[Space, ...]:
-    """That of the mean of each class, or of the one mean."""
-    return release.space.parts if release.statistic == CLASS_MEANS else (release.space,)
-
-
-def _has_classes(release: Release) -> bool:
-    return len(_spaces(release)) > 1
-
-
-def _error(release: Release) -> float:
-    """Predicted for one mean: root mean square distance by which noise moves it."""
-    return release.expected_error / math.sqrt(len(_spaces(release)))
-
-
-def _summary(release: Release) -> str:
-    moved = "each of them" if _has_classes(release) else "it"
-    return _p(
-        f"The {_noun(release)} of {release.n:,} {_spaces(release)[0].words}, published with noise that "
+def _lead(subject: Subject) -> str:
+    release = subject.release
+    moved = "each of them" if has_classes(release) else "it"
+    return paragraph(
+        f"The {noun(release)} of {release.n:,} {spaces(release)[0].words}, published with noise that "
         f"protects every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
-        f"The noise is predicted to move {moved} by {_error(release):.3g}.",
+        f"The noise is predicted to move {moved} by {error_of_one(release):.3g}.",
         "lead",
     )
 
 
-def _value(release: Release) -> str:
-    file = json.dumps(release.to_dict(), indent=1).encode()
-    size = f"{max(1, round(len(file) / 1024)):,} kB"
-    link = f'<a class="download" download="release.json" href="{_data_uri(file, "application/json")}">'
-    tables = [_value_table(array) for array in _shown(release)]
-    return _section("What was released", *tables, f"<p>{link}The release as JSON ({size})</a></p>")
-
-
-def _shown(release: Release) -> list[Array]:
-    """The arrays of the value; class means as rows, in the order of the classes, if rows are short enough."""
-    if not _has_classes(release):
-        return numbers_of(release.value, release.kind)
-    rows = release.value.reshape(len(_spaces(release)), -1)
-    return [rows if rows.shape[1] <= MOST_COLUMNS else release.value]
-
-
-def _value_table(value: Array) -> str:
-    """The value, if it is small enough to be read."""
-    rows = value if value.ndim == 2 else value.reshape(-1, 1)
-    if len(rows) > MOST_ROWS or rows.shape[1] > MOST_COLUMNS:
-        shape = " × ".join(map(str, value.shape))
-        return _p(f"An array of shape {shape}: too large for this page, complete in the file below.")
-    head = ["", *(["value"] if value.ndim == 1 else [str(j + 1) for j in range(rows.shape[1])])]
-    cells = [[str(i + 1), *(f"{entry:.6g}" for entry in row)] for i, row in enumerate(rows)]
-    table = _table("The released value, to 6 digits; the file has all of them.", head, cells, "number")
-    return table if len(rows) <= FEW_ROWS else f"<details><summary>Show the {len(rows)} rows</summary>{table}</details>"
-
-
-def _picture(release: Release) -> str:
-    alt = f"Picture of the released {_noun(release)} with the public centre and ball; see the values above."
+def _picture(subject: Subject) -> str:
+    release = subject.release
+    alt = f"Picture of the released {noun(release)} with the {kind_of_ball(release)} centre and ball; values below."
     caption = (
         "Simulated releases, where shown, are draws of the same noise around the released mean (moved into the "
         "ball if it lies outside): they show how far noise moves the mean of the records as moved into the ball."
     )
     if release.kind != "point":
-        alt, caption = f"The numbers of the released {_noun(release)}.", "The released numbers, in their order."
-    wide, narrow = (_image(plot_release(release, stacked=stacked)) for stacked in (False, True))
-    return _section("Picture", _img(wide, alt, caption, narrow))
+        alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
+    asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
+    wide, narrow = (_image(plot_release(release, stacked=stacked, **asked)) for stacked in (False, True))
+    return _img(wide, alt, caption, narrow)
+
+
+def _value(subject: Subject) -> str:
+    release = subject.release
+    file = json.dumps(release.to_dict(), indent=1).encode()
+    size = f"{max(1, round(len(file) / 1024)):,} kB"
+    link = f'<a class="download" download="release.json" href="{_data_uri(file, "application/json")}">'
+    numbers = [_numbers(one) for one in named_numbers(release, subject.names)]
+    note = paragraph("The released value, to 4 digits; the file below has all of them, and everything else.", "note")
+    return _section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
+
+
+def _spread(subject: Subject) -> str:
+    """How the records spread, if that was released."""
+    if not isinstance(subject.release, Summary):
+        return ""
+    return _section("How the records spread", _facts(spread_facts(subject.release).items()))
 
 
 # --- what is promised --------------------------------------------------------------------------------------
 
-NEIGHBOURS = "The mechanism M has it if, for all data sets D and D′ of n records that differ in one,"
-FOR_ALL = "for all sets S of possible publications"
-Promise = tuple[str, str]  # in words, and in symbols (HTML)
 
-
-def _pure(g: PureDP) -> Promise:
-    words = (
-        f"Whatever was published would have been published with almost the same probability if any one record had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}."
-    )
-    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] {FOR_ALL}"
-
-
-def _approx(g: ApproxDP) -> Promise:
-    words = (
-        f"Whatever was published would have been published with almost the same probability if any one record had "
-        f"been another one: the two probabilities differ by a factor of at most exp(ε) ≈ {_factor(g.epsilon)}, "
-        f"apart from a part of probability δ = {g.delta:.3g}."
-    )
-    return words, f"P[M(D) ∈ S] ≤ e<sup>ε</sup> · P[M(D′) ∈ S] + δ {FOR_ALL}"
-
-
-def _gaussian(g: GDP) -> Promise:
-    words = (
-        f"Telling from the publication whether any one record was in the data, or another one in its place, is at "
-        f"least as hard as telling from a single number whether it was drawn around 0 or around {g.mu:.4g}, with "
-        f"standard deviation 1."
-    )
-    return words, "T(M(D), M(D′)) ≥ T(N(0, 1), N(μ, 1)), with T the trade-off curve of the best test"
-
-
-def _concentrated(g: ZCDP) -> Promise:
-    words = (
-        f"If any one record had been another one, the law of what is published would have been close to what it "
-        f"was: their Rényi divergence of every order α is at most {g.rho:.4g} α, as if Gaussian noise had hidden a "
-        f"change of {math.sqrt(2 * g.rho):.3g} standard deviations."
-    )
-    return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ρ α for all α &gt; 1"
-
-
-def _renyi(g: RDP) -> Promise:
-    words = (
-        f"If any one record had been another one, the law of what is published would have been close to what it "
-        f"was: their Rényi divergence of order {g.alpha:.4g} is at most {g.epsilon:.4g}."
-    )
-    return words, "D<sub>α</sub>(M(D) ‖ M(D′)) ≤ ε"
-
-
-PROMISES: dict[type[Guarantee], Callable[[Any], Promise]] = {
-    PureDP: _pure,
-    ApproxDP: _approx,
-    GDP: _gaussian,
-    ZCDP: _concentrated,
-    RDP: _renyi,
-}
-
-
-def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):,.3g}" if epsilon < 700 else "more than 1e304"
-
-
-def _guarantee(guarantee: Guarantee) -> str:
-    words, symbols = PROMISES[type(guarantee)](guarantee)
+def _guarantee(subject: Subject) -> str:
+    guarantee = subject.release.guarantee
+    words, symbols = promise(guarantee)
     formula = f'<p><span class="formula">{symbols}</span></p>'
     name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency. {NEIGHBOURS}"
-    return _section("The guarantee", f'<div class="promise">{_p(words)}</div>', _p(name), formula)
-
-
-def detection_bound(guarantee: Guarantee, false_alarms: float = FALSE_ALARMS) -> float:
-    """The largest power of any test for one record with at most that many false alarms: 1 - its trade-off."""
-    return float(1 - tradeoff(guarantee, false_alarms))
+    return _section("The guarantee", f'<div class="promise">{paragraph(words)}</div>', paragraph(name), formula)
 
 
 CLASSES_APART = (
@@ -272,29 +242,34 @@ CLASSES_APART = (
 )
 
 
-def _attacker(guarantee: Guarantee) -> str:
-    bound = detection_bound(guarantee)
-    shown = f"{math.ceil(1000 * bound - 1e-9) / 10:g} %"
+def _attacker(subject: Subject) -> str:
+    guarantee = subject.release.guarantee
+    bound, shown = detection_bound(guarantee), detection_percentage(guarantee)
     sentence = (
         f"Whoever guesses from this release whether your record was in the data or another one in its place, and is "
         f"wrong at most 5 % of the time when it was not, is right at most {shown} of the time when it was. "
         f"This holds for an attacker who knows all the other records and has unlimited time; guessing blindly, "
         f"without the release, one is right 5 % of the time."
     )
-    weak = _p("This promise is weak: such an attacker may be right more often than not.", "warning")
+    weak = paragraph("This promise is weak: such an attacker may be right more often than not.", "warning")
+    return _section(
+        "What an attacker can and cannot learn",
+        f'<div class="promise">{paragraph(sentence)}</div>',
+        weak if bound > 0.5 else "",
+        paragraph(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
+        _tradeoff(guarantee, bound),
+        paragraph("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
+        paragraph("What it does not hide:"),
+        _items(NOT_HIDDEN),
+    )
+
+
+def _tradeoff(guarantee: Guarantee, bound: float) -> str:
+    """The picture of what an attacker can do."""
     alt = f"Trade-off curve of {symbolic(guarantee)}: at 5 % false alarms every attack misses at least {1 - bound:.1%}."
     note = "" if is_exact_tradeoff(guarantee) else " The curve is a bound, by the best conversions to (ε, δ)-DP."
     caption = "Errors of the best conceivable attack: the closer to the dashed diagonal, the less it learns." + note
-    return _section(
-        "What an attacker can and cannot learn",
-        f'<div class="promise">{_p(sentence)}</div>',
-        weak if bound > 0.5 else "",
-        _p(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
-        _img(_image(plot_tradeoff(guarantee)), alt, caption),
-        _p("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
-        _p("What it does not hide:"),
-        _items(NOT_HIDDEN),
-    )
+    return _img(_image(plot_tradeoff(guarantee)), alt, caption)
 
 
 NOT_HIDDEN = (
@@ -306,31 +281,34 @@ NOT_HIDDEN = (
 )
 
 
-def _assumptions(guarantee: Guarantee) -> str:
+def _assumptions(subject: Subject) -> str:
+    guarantee = subject.release.guarantee
     other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
     fixed = f"one record of the data is one unit of protection, and any record may be replaced by {other}"
-    return _section("Assumptions", _p("The guarantee takes for granted:"), _items([*guarantee.assumptions, fixed]))
+    texts = _items([*guarantee.assumptions, fixed])
+    return _section("Assumptions", paragraph("The guarantee takes for granted:"), texts)
 
 
 # --- how good it is, and how it was made ---------------------------------------------------------------------
 
 
-def _accuracy(release: Release) -> str:
+def _accuracy(subject: Subject) -> str:
+    release = subject.release
     if release.kind != "point":
         text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
-        return _section("How accurate it is", _p(text), _p(NOISE_ONLY)) + _stages(release)
-    error, ball = _error(release), "private ball" if release.stages else "ball"
+        return _section("How accurate it is", paragraph(text), paragraph(NOISE_ONLY))
+    error, ball = error_of_one(release), "private ball" if release.stages else "ball"
     share = error / release.radius
-    which = "each class's records" if _has_classes(release) else "the records"
-    equal = ", and that classes are of equal size" if _has_classes(release) else ""
+    which = "each class's records" if has_classes(release) else "the records"
+    equal = ", and that classes are of equal size" if has_classes(release) else ""
     text = (
         f"The root mean square distance between the release and the mean of {which} as moved into the {ball} is "
         f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public ball. The prediction uses "
         f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
-    poor = _p("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    parts = [_p(text), _p(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
-    return _section("How accurate it is", *parts) + _stages(release)
+    poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
+    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
+    return _section("How accurate it is", *parts)
 
 
 NOISE_ONLY = (
@@ -339,36 +317,31 @@ NOISE_ONLY = (
 )
 
 
-def _stages(release: Release) -> str:
+def _stages(subject: Subject) -> str:
     """How an adaptive release spent its guarantee, step by step."""
-    if not release.stages:
+    stages = subject.release.stages
+    if not stages:
         return ""
+    head = ["step", "spends", "mechanism", "scale", "radius of the ball"]
     rows = [
         (stage.task, symbolic(stage.guarantee), stage.mechanism, f"{stage.scale:.4g}", f"{stage.radius:.4g}")
-        for stage in release.stages
+        for stage in stages
     ]
     text = (
         "Part of the guarantee was spent on a private centre and a private radius, so that the noise of the mean "
         "follows the spread of the records instead of the public ball. Each step is private; together they spend "
         "the guarantee above. A few records far from all others, on one side, count for less than in the mean of all."
     )
-    head = ["step", "spends", "mechanism", "scale", "radius of the ball"]
-    return _section("How the ball was found", _p(text), _table("The steps, in order.", head, rows, "number"))
+    return _section("How the ball was found", paragraph(text), _rows(Table(head, rows, head[3:])))
 
 
 def _alternatives(release: Release) -> str:
     """This release, and what other mechanisms would do for the same guarantee."""
-    own = Plan(release.mechanism, release.guarantee, release.sensitivity, release.scale, _error(release))
+    own = Plan(release.mechanism, release.guarantee, release.sensitivity, release.scale, error_of_one(release))
     plans = sorted([own, *_other_plans(release)], key=lambda row: row.expected_error)
-    rows = [_alternative(row, own) for row in plans]
-    caption = "Predicted error of the mechanisms that can give the same guarantee with the same ball and n."
-    head = ["mechanism", "predicted error", "relative", "scale", "sensitivity"]
-    return _table(caption, head, rows, "number", plans.index(own)) + _notes(plans)
-
-
-def _alternative(row: Plan, own: Plan) -> list[str]:
-    ratio = "this one" if row is own else f"{row.expected_error / own.expected_error:.2f} ×"
-    return [row.mechanism, f"{row.expected_error:.4g}", ratio, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
+    caption = "What mechanisms that can give the same guarantee would do with the same ball and n; this one is marked."
+    rows = replace(plan_rows(plans, release.radius), used=plans.index(own))
+    return paragraph(caption, "note") + _rows(rows) + _notes(plans)
 
 
 def _other_plans(release: Release) -> list[Plan]:
@@ -386,17 +359,18 @@ def _notes(plans: Sequence[Plan]) -> str:
     """What some of the mechanisms suppose beyond what all do."""
     known = [row.mechanism for row in plans if row.mechanism in MECHANISMS]
     texts = [f"{name} supposes more: {text}." for name in known for text in MECHANISMS[name].assumptions]
-    return "".join(_p(text, "note") for text in texts)
+    return "".join(paragraph(text, "note") for text in texts)
 
 
-def _parameters(release: Release) -> str:
+def _parameters(subject: Subject) -> str:
+    release = subject.release
     rounding = f"to multiples of {release.grid:.4g}" if release.grid else "none: published in float64 as computed"
     rows = [
-        ("statistic", _noun(release)),
+        ("statistic", noun(release)),
         ("space", repr(release.space)),
         ("dimension", f"{release.space.dim:,}"),
         ("records n", f"{release.n:,}"),
-        ("centre of the ball", _center(release)),
+        ("centre of the ball", center_words(release.space, release.center, "in the file above")),
         ("radius of the ball", f"{release.radius:.6g}"),
         ("mechanism", release.mechanism),
         ("guarantee", symbolic(release.guarantee, exact=True)),
@@ -405,35 +379,31 @@ def _parameters(release: Release) -> str:
         ("rounding", rounding),
         ("riemdp", release.version),
     ]
-    return _section("Parameters", _table("All of them are public.", ["parameter", "value"], rows))
+    return _section("Parameters", paragraph("All of them are public.", "note"), _facts(rows))
 
 
-def _center(release: Release) -> str:
-    if np.array_equal(release.center, release.space.origin):
-        return "the origin of the space (identity, zero, north pole, regular polygon)"
-    if release.center.size > 9:
-        return "in the file above"
-    return np.array2string(release.center, precision=4, separator=", ").replace("\n", "")
+def _facts(rows: Iterable[tuple[str, str]]) -> str:
+    return _rows(Table((), [*rows]), "facts")
 
 
-# --- the ledger ----------------------------------------------------------------------------------------------
+def _ledger(subject: Subject) -> str:
+    """The state of the ledger, and its latest entries."""
+    if subject.ledger is None:
+        return ""
+    page = page_of(subject.ledger)
+    state = paragraph(f"State of {subject.ledger.path.name} when this page was made.", "note")
+    tables = [_entries(table) for table in page.tables]
+    warning = paragraph(page.warning, "warning") if page.warning else ""
+    return _section("Ledger", state, warning, _facts(page.facts.items()), *tables)
 
 
-def _ledger(ledger: Ledger) -> str:
-    entries, spent, left = ledger.history(), ledger.spent, ledger.remaining
-    rows = [
-        ("budget", symbolic(ledger.budget, exact=True)),
-        ("spent", symbolic(spent, exact=True) if spent else "nothing yet"),
-        ("remaining", symbolic(left, exact=True) if left else "nothing"),
-        ("releases charged", f"{len(entries):,}"),
-    ]
-    state = _table(f"State of {ledger.path.name} when this page was made.", ["quantity", "value"], rows)
-    lines = [_entry(entry) for entry in entries[-MOST_ENTRIES:]]
-    kept = "All" if len(lines) == len(entries) else f"The latest {len(lines)}"
-    head = ["no.", "time (UTC)", "guarantee", "description", "status"]
-    return _section("Ledger", state, _table(f"{kept} entries.", head, lines, "line"))
+def _entries(table: Table) -> str:
+    """The entries; on paper, which has two pages, the last ones."""
+    note = paragraph(f"On paper: the latest {PRINTED}.", "note on-paper") if len(table.rows) > PRINTED else ""
+    return _rows(table, "rows entries") + note
 
 
-def _entry(entry: Entry) -> list[str]:
-    time = entry.time_utc[:19].replace("T", " ")
-    return [str(entry.id), time, symbolic(entry.guarantee, exact=True), entry.description, entry.status]
+# In this order, below the picture.
+SECTIONS: list[Callable[[Subject], str]] = [
+    _value, _spread, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
+]  # fmt: skip

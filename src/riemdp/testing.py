@@ -114,12 +114,12 @@ class _Sample:
     def of(cls, space: Space, seed: int) -> _Sample:
         """The same for the same seed."""
         rng, unit = np.random.default_rng(seed), _unit(space)
-        reach = min(0.9 * space.injectivity_radius, 2 * unit)
+        extent = min(0.9 * space.injectivity_radius, 2 * unit)
         with _blaming(space, "Exp takes vectors at the origin to points"):
-            start = space.from_coordinates(reach * _lengths(rng) * _directions(BATCH, space.dim, rng), space.origin)
+            start = space.from_coordinates(extent * _lengths(rng) * _directions(BATCH, space.dim, rng), space.origin)
             bases = space.exp(start, space.origin)
         # In reverse: a long vector at the first base, which is the origin.
-        return cls(space, unit, rng, bases, reach * _lengths(rng)[::-1] * _directions(BATCH, space.dim, rng))
+        return cls(space, unit, rng, bases, extent * _lengths(rng)[::-1] * _directions(BATCH, space.dim, rng))
 
     @property
     def vectors(self) -> Array:

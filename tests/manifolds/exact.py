@@ -12,11 +12,16 @@ import mpmath as mp
 import numpy as np
 
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
+    Rotations,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
 )
@@ -199,32 +204,165 @@ class ExactSPDAffine:
         return np.concatenate([np.diagonal(w), w[upper] * mp.sqrt(2)])
 
 
-class ExactSPDLogEuclidean:
-    """Tangent vectors are those of the logarithms: no differential of log is needed."""
+def symmetric(x):
+    return (x + x.T) / 2
 
-    def __init__(self, space: SPDLogEuclidean) -> None:
+
+def vecd(a: np.ndarray) -> np.ndarray:
+    """The diagonal, then sqrt(2) times what is above it."""
+    return np.concatenate([np.diagonal(a), a[np.triu_indices(len(a), 1)] * mp.sqrt(2)])
+
+
+def scaled(a: np.ndarray) -> np.ndarray:
+    """With the diagonal 1."""
+    deviations = np.array([mp.sqrt(x) for x in np.diagonal(a)], dtype=object)
+    return a / deviations[:, None] / deviations
+
+
+def log_cholesky(a: np.ndarray) -> np.ndarray:
+    factor = np.array(mp.cholesky(mp.matrix(a.tolist())).tolist(), dtype=object)
+    return np.concatenate([[mp.log(x) for x in np.diagonal(factor)], factor.T[np.triu_indices(len(a), 1)]])
+
+
+def of_hermitian(function: Callable, a: np.ndarray) -> np.ndarray:
+    """f(a) of a Hermitian matrix by its eigenvalues."""
+    values, vectors = mp.eighe(mp.matrix(hermitian(a).tolist()))
+    rebuilt = vectors * mp.diag([function(v) for v in values]) * vectors.H
+    return np.array(rebuilt.tolist(), dtype=object)
+
+
+def hermitian(a: np.ndarray) -> np.ndarray:
+    return (a + adjoint(a)) / 2
+
+
+def adjoint(a: np.ndarray) -> np.ndarray:
+    return np.array([[mp.conj(x) for x in row] for row in a.T], dtype=object)
+
+
+def complex_vecd(a: np.ndarray) -> np.ndarray:
+    """The real diagonal, then sqrt(2) times the real and the imaginary parts above it."""
+    upper = a[np.triu_indices(len(a), 1)] * mp.sqrt(2)
+    parts = [[mp.re(x) for x in np.diagonal(a)], [mp.re(x) for x in upper], [mp.im(x) for x in upper]]
+    return np.array([x for part in parts for x in part], dtype=object)
+
+
+def from_real_form(x: np.ndarray) -> np.ndarray:
+    """The complex matrix of an array, or of its real form of twice the size."""
+    array = np.asarray(x)
+    if np.iscomplexobj(array):
+        return lift(array)
+    real = lift(array)
+    return (real[::2, ::2] + real[1::2, 1::2]) / 2 + mp.mpc(0, 1) * (real[1::2, ::2] - real[::2, 1::2]) / 2
+
+
+class ExactHPDAffine:
+    def __init__(self, space: HPDAffine) -> None:
         pass
 
     def read(self, x):
-        return (lift(x) + lift(x).T) / 2
+        return hermitian(from_real_form(x))
+
+    def roots(self, p):
+        root = of_hermitian(mp.sqrt, p)
+        return root, inverse(root)
 
     def exp(self, v, p):
-        return of_symmetric(mp.exp, of_symmetric(mp.log, p) + v)
+        root, inverse_root = self.roots(p)
+        return root @ of_hermitian(mp.exp, inverse_root @ v @ inverse_root) @ root
 
     def log(self, q, p):
-        return of_symmetric(mp.log, q) - of_symmetric(mp.log, p)
+        root, inverse_root = self.roots(p)
+        return root @ of_hermitian(mp.log, inverse_root @ q @ inverse_root) @ root
+
+    def norm(self, v, p):
+        solved = inverse(p) @ v
+        return mp.sqrt(mp.re(np.trace(solved @ solved)))
+
+    def coordinates(self, v, p):
+        whitener = inverse(np.array(mp.cholesky(mp.matrix(p.tolist())).tolist(), dtype=object))
+        return complex_vecd(whitener @ v @ adjoint(whitener))
+
+
+# The isometries onto R^d of spaces that are defined by one, from exact matrices.
+CHARTS: dict[type[Space], Callable] = {
+    SPDLogEuclidean: lambda a: vecd(of_symmetric(mp.log, symmetric(a))),
+    Correlations: lambda a: vecd(of_symmetric(mp.log, scaled(symmetric(a))))[len(a) :],
+    HPDLogEuclidean: lambda a: complex_vecd(of_hermitian(mp.log, a)),
+    SPDLogCholesky: lambda a: log_cholesky(symmetric(a)),
+}
+
+
+def in_chart(space: Space) -> bool:
+    """Whether its exact points and vectors are those of R^d."""
+    return type(space) in CHARTS
+
+
+class ExactChart:
+    """Points are their images in R^d, and so are tangent vectors: no inverse, and no differential, is needed."""
+
+    def __init__(self, space: Space) -> None:
+        self.chart = CHARTS[type(space)]
+
+    def read(self, x):
+        return self.chart(lift(x))
+
+    def exp(self, v, p):
+        return p + v
+
+    def log(self, q, p):
+        return q - p
 
     def norm(self, v, p):
         return length(v)
 
 
+class ExactRotations:
+    """Matrices; the floats of a point stand for the nearest rotation."""
+
+    def __init__(self, space: Rotations) -> None:
+        pass
+
+    def read(self, x):
+        r = lift(x)
+        for _ in range(8):  # Newton's iteration doubles the digits
+            r = (r + inverse(r).T) / 2
+        return r
+
+    def exp(self, v, p):
+        w = self.coordinates(v, p)
+        t, a = length(w), self.hat(w)
+        half = mp.sinc(t / 2)
+        return p @ (lift(np.eye(3)) + mp.sinc(t) * a + half * half / 2 * (a @ a))
+
+    def log(self, q, p):
+        r = p.T @ q
+        skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]], dtype=object) / 2
+        sine, cosine = length(skew), (np.trace(r) - 1) / 2
+        if sine < mp.mpf(10) ** -20 and cosine < 0:
+            raise AssertionError("a half turn")
+        return p @ self.hat(skew * (mp.atan2(sine, cosine) / sine if sine else 1))
+
+    def norm(self, v, p):
+        return length(v) / mp.sqrt(2)
+
+    def coordinates(self, v, p):
+        a = p.T @ v
+        return np.array([a[2, 1] - a[1, 2], a[0, 2] - a[2, 0], a[1, 0] - a[0, 1]], dtype=object) / 2
+
+    def hat(self, w):
+        x, y, z = w
+        return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]], dtype=object)
+
+
 EXACT = {
+    HPDAffine: ExactHPDAffine,
+    Rotations: ExactRotations,
     Euclidean: ExactEuclidean,
     Sphere: ExactSphere,
     Hyperbolic: ExactHyperbolic,
     KendallShapes: ExactKendall,
     SPDAffine: ExactSPDAffine,
-    SPDLogEuclidean: ExactSPDLogEuclidean,
+    **dict.fromkeys(CHARTS, ExactChart),
 }
 
 
@@ -246,10 +384,9 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
     """
     reference = exact(space)
     records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
+    if in_chart(space):
+        return sum(m * record for m, record in zip(weights, records, strict=True)) / sum(weights)
     basis = [ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
-    if isinstance(space, SPDLogEuclidean):
-        logs = (m * of_symmetric(mp.log, record) for m, record in zip(weights, records, strict=True))
-        return of_symmetric(mp.exp, sum(logs) / sum(weights))
 
     def gradient(point):
         logs = (m * reference.log(record, point) for m, record in zip(weights, records, strict=True))
@@ -285,6 +422,9 @@ def tangent(space, v, p):
     if isinstance(space, Hyperbolic):
         lorentz = ExactHyperbolic(space).lorentz
         return v - p * lorentz(p, v) / lorentz(p, p)
+    if isinstance(space, Rotations):
+        a = p.T @ v
+        return p @ (a - a.T) / 2
     if isinstance(space, KendallShapes):
         v = v - sum(v) / len(v)
         return v - p * sum(mp.conj(a) * b for a, b in zip(p, v, strict=True))

@@ -15,12 +15,17 @@ from scipy.stats import ortho_group
 from manifolds.half_plane import HalfPlane
 from riemdp.errors import MechanismError
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
+    HPDAffine,
+    HPDLogEuclidean,
     Hyperbolic,
     KendallShapes,
     Product,
+    Rotations,
     Space,
     SPDAffine,
+    SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
     package_spaces,
@@ -135,6 +140,48 @@ def _spd_log_euclidean(space: SPDLogEuclidean, rng: np.random.Generator) -> Isom
     return lambda x: space.project(scale * turn @ invert(x) @ turn.T)
 
 
+def _spd_log_cholesky(space: SPDLogCholesky, rng: np.random.Generator) -> Isometry:
+    """The translations of the group of Lin (2019): strict triangles are added, diagonals multiplied."""
+    shift, scale = np.tril(rng.standard_normal((space.k, space.k)), -1), np.diag(rng.uniform(0.3, 3, space.k))
+
+    def isometry(x: np.ndarray) -> np.ndarray:
+        factor = np.linalg.cholesky(x)
+        moved = np.tril(factor, -1) + shift + scale * factor
+        return moved @ np.swapaxes(moved, -1, -2)
+
+    return isometry
+
+
+def _rotations(space: Rotations, rng: np.random.Generator) -> Isometry:
+    """Rotations before and after, and inversion half of the time."""
+    before, after = (space.project(rng.standard_normal(4)) for _ in range(2))
+    invert = (lambda x: np.swapaxes(x, -1, -2)) if rng.random() < 0.5 else np.copy
+    return lambda x: after @ invert(x) @ before
+
+
+def _correlations(space: Correlations, rng: np.random.Generator) -> Isometry:
+    """Another order of the variables, with other signs."""
+    order, signs = rng.permutation(space.k), rng.choice([-1.0, 1.0], space.k)
+    return lambda x: (x * signs[:, None] * signs)[..., order, :][..., order]
+
+
+def unitary(k: int, rng: np.random.Generator) -> np.ndarray:
+    """A random unitary matrix."""
+    return np.linalg.qr(rng.standard_normal((k, k, 2)) @ [1, 1j])[0]
+
+
+def _hpd_affine(space: HPDAffine, rng: np.random.Generator) -> Isometry:
+    """A congruence, and complex conjugation or inversion now and then."""
+    a = unitary(space.k, rng) @ np.diag(rng.uniform(0.3, 3, space.k)) @ unitary(space.k, rng)
+    change = [np.linalg.inv, np.conj, np.copy][rng.integers(3)]
+    return lambda x: space.project(a @ change(x) @ a.conj().T)
+
+
+def _hpd_log_euclidean(space: HPDLogEuclidean, rng: np.random.Generator) -> Isometry:
+    turn, scale, change = unitary(space.k, rng), rng.uniform(0.3, 3), [np.linalg.inv, np.conj, np.copy][rng.integers(3)]
+    return lambda x: space.project(scale * turn @ change(x) @ turn.conj().T)
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -160,7 +207,12 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     Hyperbolic: _hyperbolic,
     SPDAffine: _spd_affine,
     SPDLogEuclidean: _spd_log_euclidean,
+    SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    HPDAffine: _hpd_affine,
+    HPDLogEuclidean: _hpd_log_euclidean,
+    Correlations: _correlations,
+    Rotations: _rotations,
     Product: _product,
 }
 
@@ -209,7 +261,12 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     Hyperbolic: _first_two,
     SPDAffine: _commuting_or_not,
     SPDLogEuclidean: _first_two,
+    SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    HPDAffine: _commuting_or_not,
+    HPDLogEuclidean: _first_two,
+    Correlations: _first_two,
+    Rotations: _first_two,
     Product: _across_and_within,
 }
 

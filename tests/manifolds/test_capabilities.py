@@ -17,12 +17,14 @@ from riemdp.manifolds.capabilities import (
     CAPABILITIES,
     Chords,
     ClosedFormMean,
+    Curvature,
     Embedding,
     ExactPoints,
     FrechetModel,
     GradientBounds,
     Landmarks,
     Spectra,
+    SpectralBalls,
     VolumeDensity,
 )
 from riemdp.manifolds.scalars import log_sinhc, norm
@@ -34,8 +36,13 @@ ROLES = [
     (rd.Sphere(2), LAWS | {FrechetModel, Embedding, Chords}),
     (rd.Hyperbolic(2), LAWS | {FrechetModel}),
     (rd.KendallShapes(4), LAWS | {FrechetModel, Landmarks}),
-    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra}),
-    (rd.SPDLogEuclidean(2), LAWS | {ClosedFormMean, Embedding, Spectra}),
+    (rd.Correlations(3), LAWS | {ClosedFormMean, SpectralBalls}),
+    (rd.HPDAffine(2), LAWS | {FrechetModel, Curvature, SpectralBalls}),
+    (rd.HPDLogEuclidean(2), LAWS | {ClosedFormMean, SpectralBalls}),
+    (rd.Rotations(), LAWS | {FrechetModel, Curvature}),
+    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra, SpectralBalls}),
+    (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),
+    (rd.SPDLogEuclidean(2), LAWS | {ClosedFormMean, Embedding, Spectra, SpectralBalls}),
     (rd.Product(rd.Sphere(2), rd.Sphere(2)), LAWS),
 ]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from manifolds.exact import distance, drop, exact, exact_mean, lift, of_symmetric
+from manifolds.exact import distance, drop, exact, exact_mean, in_chart, lift, of_symmetric
 from manifolds.examples import at, left_out, reach
 
 REL = 1e-12
@@ -22,6 +22,11 @@ EXACT = [
     rd.SPDAffine(2),
     rd.SPDAffine(3),
     rd.SPDLogEuclidean(3),
+    rd.SPDLogCholesky(3),
+    rd.Rotations(),
+    rd.Correlations(4),
+    rd.HPDAffine(2),
+    rd.HPDLogEuclidean(2),
 ]
 N = 6
 
@@ -65,10 +70,9 @@ def test_exp_and_log_agree_with_60_digits(space):
 
 
 def _vector(space, v, p):
-    """A tangent vector as the exact space takes it: in coordinates of the logarithm for log-Euclidean."""
-    if isinstance(space, rd.SPDLogEuclidean):
-        c = space.coordinates(v, p)
-        return lift(space.invvecd(c))
+    """A tangent vector as the exact space takes it: in coordinates, where it has a chart."""
+    if in_chart(space):
+        return lift(space.coordinates(v, p))
     return lift(v @ [1, 1j]) if isinstance(space, rd.KendallShapes) else lift(v)
 
 
@@ -114,6 +118,15 @@ def test_log_euclidean_geometry_agrees_with_pyriemann(pyriemann):
     assert relative(space.exp(theirs, base[0]), pyriemann.tangentspace.exp_map_logeuclid(theirs, base[0])) <= REL
 
 
+def test_log_cholesky_geometry_agrees_with_pyriemann(pyriemann):
+    space = rd.SPDLogCholesky(5)
+    base, point = sample(space)
+    assert relative(space.dist(point, base), pyriemann.distance.distance_logchol(point, base)) <= REL
+    theirs = pyriemann.tangentspace.log_map_logchol(point, base[0])
+    assert relative(space.log(point, base[0]), theirs) <= REL
+    assert relative(space.exp(theirs, base[0]), pyriemann.tangentspace.exp_map_logchol(theirs, base[0])) <= REL
+
+
 @pytest.mark.parametrize("k", [2, 3, 9])
 def test_means_agree_with_pyriemann(pyriemann, k):
     affine, flat = rd.SPDAffine(k), rd.SPDLogEuclidean(k)
@@ -121,6 +134,7 @@ def test_means_agree_with_pyriemann(pyriemann, k):
     theirs = pyriemann.mean.mean_riemann(x, tol=1e-13, maxiter=200)
     assert relative(rd.frechet_mean(x, affine, tol=1e-12).point, theirs) <= 4 * REL
     assert relative(rd.frechet_mean(x, flat).point, pyriemann.mean.mean_logeuclid(x)) <= REL
+    assert relative(rd.frechet_mean(x, rd.SPDLogCholesky(k)).point, pyriemann.mean.mean_logchol(x)) <= REL
 
 
 # --- geomstats -----------------------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ SPACES = [
     rd.Hyperbolic(4, curvature=-4.0),
     rd.SPDAffine(2),
     rd.SPDAffine(3),
+    rd.Rotations(),
+    rd.HPDAffine(2),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 

@@ -108,7 +108,7 @@ from riemdp.statistics.query import Query
 space = rd.SPDAffine(6)
 X, ball, guarantee = space.random_point(300, 0), rd.Ball(space, np.eye(6), 1.0), rd.PureDP(1.0)
 query = Query(ball, 300, guarantee)
-value = lambda: query.law(query.plan()).value(Bounded(X, ball)).tobytes()
+value = lambda: b"".join(part.tobytes() for part in query.law(query.plan()).value(Bounded(X, ball)))
 before = value()
 import riemdp.kernels.symmetric
 print(before == value())

@@ -46,7 +46,7 @@ def test_the_proofs_that_the_page_names_speak_of_these_files():
 def test_everything_that_the_folder_imports_from_the_package_is_on_the_page_or_below_it():
     """But for spaces, kernels and the smallest helpers, an auditor is told of all that is called."""
     known = {name.removesuffix(".py").replace("/", ".") for name, *_ in ROW.findall(PAGE)}
-    small = {"arguments", "caching", "errors", "io.files", "io.values", "version"}
+    small = {"arguments", "caching", "display", "errors", "io.files", "io.values", "version"}
     for path in (PACKAGE / "privacy").glob("*.py"):
         for module in re.findall(r"^from riemdp\.([\w.]+) import", path.read_text("utf-8"), re.MULTILINE):
             assert module in known | small or module.split(".")[0] in ("manifolds", "kernels"), (path.name, module)

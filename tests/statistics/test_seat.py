@@ -238,7 +238,7 @@ def test_a_release_of_any_kind_is_saved_shown_and_reported(statistic, tmp_path):
     parts = made.value if isinstance(made.value, tuple) else (made.value,)
     assert all(not part.flags.writeable for part in parts)
     assert len(plot_release(made).axes) == 1
-    assert "The released value, to 6 digits" in report_html(made)
+    assert "The released value, to 4 digits" in report_html(made)
     repr(made)
 
 

@@ -154,7 +154,7 @@ def test_a_file_of_something_else_is_refused(text, tmp_path):
 
 def test_files_of_other_versions_get_a_sentence(tmp_path):
     old = {name: value for name, value in site_data().items() if name not in ("format", "id", "site", "study", "grid")}
-    for data, sentence in ((old, "earlier version.* site=..., study=..."), (site_data() | {"format": 2}, "later version")):
+    for data, sentence in ((old, "earlier version.* site=..., study=..."), (site_data() | {"format": 3}, "later version")):
         (tmp_path / "site.json").write_text(json.dumps(data))
         with pytest.raises(rd.InputError, match=sentence) as caught:
             SiteSum.load(tmp_path / "site.json")

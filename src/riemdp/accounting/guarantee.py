@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from riemdp.accounting.curves import gaussian_curve, renyi_delta, response_curve, response_divergence
 from riemdp.arguments import whole_number
 from riemdp.arithmetic import decimal, largest_decimal, largest_float, least_decimal, round_up_decimal
+from riemdp.display import shown
 from riemdp.errors import InputError, MechanismError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ SMALLEST_POSITIVE = math.ulp(0.0)
 TEXTS = "write 'epsilon=1', 'epsilon=1, delta=1e-6', 'mu=0.5', 'rho=0.1' or 'alpha=8, epsilon=0.5'"
 
 
+@shown
 @dataclass(frozen=True, repr=False)
 class Guarantee:
     """A promise about any two data sets that differ by replacing one record.

@@ -110,3 +110,4 @@ VersionOption = Annotated[bool, typer.Option("--version", callback=_print_versio
 def _start(context: typer.Context, version: VersionOption = False) -> None:  # noqa: ARG001
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+        typer.echo("Next: riemdp demo, to see what it does; riemdp plan --help, to begin with your own numbers.")

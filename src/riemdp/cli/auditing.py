@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import Interrupted
 from riemdp.cli.output import facts, progress_bar, show
-
-if TYPE_CHECKING:
-    from riemdp.audit import Audit
+from riemdp.display import page_of
 
 CONTRADICTED = 1
 DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 10,000 with --adapt."
 
 
+@o.takes_guarantee
 def audit(
     space: o.SpaceOption,
     size: o.SizeOption,
     records: o.RecordsOption,
+    guarantee: o.Promise,
     radius: o.RadiusOption = None,
     center: o.CenterOption = "origin",
     curvature: o.CurvatureOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     adapt: o.AdaptOption = False,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     draws: Annotated[int | None, typer.Option(help=DRAWS, max=10**10)] = None,
     confidence: Annotated[float, typer.Option(help="Probability that the bounds are right.")] = 0.9999,
     seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
@@ -49,7 +44,6 @@ def audit(
 
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center, radius)
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "adapt": adapt}
     count = default_draws(adapt) if draws is None else draws
     with progress_bar("drawing", 2 * count) as progress:
@@ -57,30 +51,16 @@ def audit(
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
     else:
-        show(facts(_rows(found)))
+        show(facts(page_of(found).facts))
     if not found.holds:
         raise typer.Exit(CONTRADICTED)
-
-
-def _rows(found: Audit) -> dict[str, str]:
-    bounds = [f"{name} >= {bound:.4g}" for name, bound in found.lower.items()]
-    if "epsilon" not in found.lower or "alpha" in found.claimed.parameters:
-        bounds.append(f"epsilon >= {found.epsilon_lower:.4g} of pure differential privacy")
-    noise = "adaptive" if found.adapt else f"scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}"
-    return {
-        "mechanism": f"{found.mechanism}, {noise}",
-        "claimed": str(found.claimed),
-        "found": ", ".join(bounds),
-        "confidence": f"{found.confidence:.12g}, {found.draws:,} draws of each neighbour ({found.neighbours})",
-        "verdict": "the claim is not contradicted" if found.holds else "the claim is CONTRADICTED",
-    }
 
 
 def demo(
     out: Annotated[Path, typer.Argument(help="Folder for picture, report and ledger.")] = Path("demo"),
     force: o.ForceOption = False,
 ) -> None:
-    """Real data, from images to means: a table and a picture."""
+    """Handwritten digits, from outlines to private mean shapes: a table, a picture and a report."""
     from riemdp.demo import main as show_demo
 
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
+from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
     from riemdp.privacy.bounded import Ball
 
 MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
+MOST_LETTERS = 10**6  # in a file of names
 
 
 # The spaces that there are, as the choices of an option; typer takes them from an enumeration only.
+# A promise is what `takes_guarantee` makes of its options: a Guarantee, which is not imported before it is asked for.
 if TYPE_CHECKING:
     SpaceName = str
+    Promise = Guarantee
 else:
+    Promise = Any
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
@@ -117,11 +123,45 @@ def parse_ball(
     return Ball(space, parse_center(center, space), radius)
 
 
-def about_lines(data: str, header: bool | None) -> str:
-    """What to know about a .csv file if nothing was said of its first line: the same whatever that holds."""
-    if header is not None or not data.lower().endswith(".csv"):
+def about_lines(data: str, header: bool | None, columns: str | None) -> str:
+    """What to know about a .csv file if nothing was said of its first line or columns: the same whatever they hold."""
+    if not data.lower().endswith(".csv"):
         return ""
-    return "one for each line: pass --header if the first line holds names, --no-header if not"
+    lines = "one for each line: pass --header if the first line holds names, --no-header if not"
+    cells = "a point is made of all columns: pass --columns if one holds ids"
+    return "; ".join([*([lines] if header is None else []), *([cells] if columns is None else [])])
+
+
+def parse_names(text: str | None, space: Space) -> tuple[str, ...] | None:
+    """Names for the rows of a point: in a file, one in each line or all in one, or as they are, between commas."""
+    if text is None:
+        return None
+    lines = _lines_of(Path(text)) if _is_file(text) else [text]
+    names = [name.strip() for line in lines for name in (line.split(",") if len(lines) == 1 else [line])]
+    rows = space.point_shape[0]
+    if len(names) != rows or not all(names):
+        found = f"{text} has {len(names)} names" if all(names) else f"{text} has an empty name"
+        raise InputError(f"--names {found}: pass {rows}, one for each row of a point of {space!r}, or a file of them.")
+    return tuple(names)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or none at all
+        return False
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Lines that hold something; names are few, so a long file is none of them."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_LETTERS + 1)
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"--names {path} is no text: pass a file with a name in each line.") from None
+    if len(text) > MOST_LETTERS:
+        raise InputError(f"--names {path} is longer than {MOST_LETTERS:,} letters: pass a file of names.")
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
@@ -135,6 +175,27 @@ def parse_guarantee(prefix: str = "", **options: float | None) -> Guarantee:
     asked = " ".join(f"--{prefix}{name} {value:g}" for name, value in given.items()) or "no privacy option"
     e, d, a, m, r = (f"--{prefix}{name}" for name in ("epsilon", "delta", "alpha", "mu", "rho"))
     raise InputError(f"{asked}: pass {e}, {e} with {d} or {a}, {m}, or {r}.")
+
+
+def takes_guarantee(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with the options of a guarantee in the place of its argument `guarantee`."""
+    asked = inspect.signature(command, eval_str=True)
+    kinds = {"epsilon": EpsilonOption, "delta": DeltaOption, "mu": MuOption, "rho": RhoOption, "alpha": AlphaOption}
+    options = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in kinds.items()]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        promise = parse_guarantee(**{name: given.pop(name) for name in kinds})
+        command(guarantee=promise, **given)
+
+    unfolded = [
+        option
+        for one in asked.parameters.values()
+        for option in (options if one.name == "guarantee" else [one.replace(kind=Parameter.KEYWORD_ONLY)])
+    ]
+    run.__signature__ = asked.replace(parameters=unfolded)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in unfolded}
+    return run
 
 
 def parse_budget(**options: float | None) -> Guarantee | None:
@@ -223,6 +284,10 @@ WorkersOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str | None, typer.Option("--scheduler", help="Address of a cluster, tcp://host:8786.", rich_help_panel=WORK)
+]
+NamesOption = Annotated[
+    str | None,
+    typer.Option("--names", help="Of rows and columns, where shown: a,b,c or a file.", rich_help_panel=OUTPUT),
 ]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)

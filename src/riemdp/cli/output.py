@@ -9,22 +9,19 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from riemdp.display import Page, Table
 from riemdp.errors import InputError, printable
-
-if TYPE_CHECKING:
-    from riemdp.manifolds.base import Array
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 ROOM = 2**20  # bytes that a disk must have left for an output, more than most take
-MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 
 
 def show(*parts: Any) -> None:
@@ -50,15 +47,21 @@ def title(text: str, style: str = "bold") -> Any:
     return Text(printable(text), style=style)
 
 
-def entries(array: Array) -> Any:
-    """All numbers of an array, in rows."""
-    import numpy as np
+def next_steps(*steps: str) -> Any:
+    """What to do next, a line each; commands are to be typed as they are."""
     from rich.text import Text
 
-    return Text(np.array2string(array, precision=8, threshold=10**9, max_line_width=10**9))
+    return Text("\n".join(["Next:", *(f"  {printable(step)}" for step in steps)]), style="green")
 
 
-def facts(rows: dict[str, Any]) -> Any:
+def entries(page: Page) -> Any:
+    """All numbers of the values on a page, in rows."""
+    from rich.text import Text
+
+    return Text("\n".join(value.text(most=None) for value in page.values))
+
+
+def facts(rows: Mapping[str, Any]) -> Any:
     """Names and texts, one below the other; a long text goes on below itself."""
     from rich.table import Table
 
@@ -70,15 +73,15 @@ def facts(rows: dict[str, Any]) -> Any:
     return grid
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> Any:
+def table(shown: Table) -> Any:
     """Rows below names; columns of numbers to the right."""
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Table as RichTable
 
-    result = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        result.add_column(name, justify="right" if name in numbers else "left")
-    for row in rows:
+    result = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    for name in shown.head:
+        result.add_column(name, justify="right" if name in shown.numbers else "left")
+    for row in shown.rows:
         result.add_row(*map(_shown, row))
     return result
 

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from riemdp.cli import options as o
-from riemdp.cli.bookkeeping import short
-from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, facts, first_pass_bar, show, table, title
+from riemdp.cli.output import (
+    PICTURE_FORMATS,
+    check_outputs,
+    facts,
+    first_pass_bar,
+    next_steps,
+    show,
+    table,
+    title,
+)
 from riemdp.cli.workers import Workers
+from riemdp.display import page_of
 from riemdp.errors import UselessRelease
 
 if TYPE_CHECKING:
     from riemdp.check import Check
     from riemdp.privacy.release import Plan
 
+SHARED = (  # options of `mean` as well
+    "space", "center", "radius", "eigenvalues", "curvature", "epsilon", "delta", "mu", "rho", "alpha",
+    "statistic", "calibration", "adapt",
+)  # fmt: skip
+USUAL = {"statistic": "frechet-mean", "calibration": "analytic"}
 
+
+@o.takes_guarantee
 def plan(
+    context: typer.Context,
     space: o.SpaceOption,
     size: o.SizeOption,
     records: o.RecordsOption,
+    guarantee: o.Promise,
     radius: o.RadiusOption = None,
     center: o.CenterOption = None,
     eigenvalues: o.EigenvaluesOption = None,
     curvature: o.CurvatureOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     adapt: o.AdaptOption = False,
@@ -51,7 +65,6 @@ def plan(
     check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     asked: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt}
     found = predict(ball, records, guarantee, **asked, spread=spread)
     if plot is not None:
@@ -61,28 +74,34 @@ def plan(
     if as_json:
         typer.echo(json.dumps([_as_data(row) for row in found]))
         return
-    names = ["mechanism", "expected error", "of the radius", "scale", "sensitivity"]
+    page = page_of(found)
+    useless = [doubt for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease]
     show(
-        title(f"{records:,} records of {where!r} in a ball of radius {ball.radius:.6g}, {short(guarantee)}"),
-        table(names, (_cells(row, ball.radius) for row in found), numbers=names[1:]),
-        f"Expected error: {MEANING}.",
-        *(doubt.in_numbers for doubt in doubts(ball, records, guarantee, **asked) if doubt.kind is UselessRelease),
-        *(f"{_name(row)}: {row.note}." for row in found if row.note),
+        title(page.title),
+        *map(table, page.tables),
+        *page.notes[:1],
+        *(doubt.in_numbers for doubt in useless),
+        *page.notes[1:],
         *([f"Picture: {plot}"] if plot else []),
+        _next(context.params),
     )
+
+
+def _next(given: dict[str, Any]) -> Any:
+    """The release that was planned, as a command: of what was asked, all but what `mean` takes from the records."""
+    options = []
+    for name in SHARED:
+        value = given[name]
+        if value not in (None, False, USUAL.get(name)):
+            values = [] if value is True else value if isinstance(value, tuple) else [value]
+            options += [f"--{name}", *map(str, values)]
+    center = [] if given["center"] or given["eigenvalues"] else ["--center", "origin"]
+    command = shlex.join(["riemdp", "mean", "YOUR-FILE.npy", *options, *center])
+    return next_steps(f"{command} --out mean.npy --report mean.html")
 
 
 def _as_data(row: Plan) -> dict[str, Any]:
     return vars(row) | {"guarantee": row.guarantee.to_dict()}
-
-
-def _name(row: Plan) -> str:
-    return f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
-
-
-def _cells(row: Plan, radius: float) -> list[str]:
-    share = f"{row.expected_error / radius:.3g}"
-    return [_name(row), f"{row.expected_error:.4g}", share, f"{row.scale:.4g}", f"{row.sensitivity:.4g}"]
 
 
 def check(
@@ -120,15 +139,8 @@ def check(
 
 
 def _pages(found: Check, data: str, remarks: list[str]) -> list[Any]:
-    quantiles = ", ".join(f"{level:.0%}: {value:.4g}" for level, value in found.distances.items())
-    rows = {
-        "records": f"{found.n:,} in {data}",
-        "inside": f"{found.inside:,}",
-        "outside": f"{found.outside:,} (a release moves them onto the rim of the ball)",
-        "unusable": f"{found.unusable:,} (a release takes the centre instead)",
-        "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
-    }
+    """The page of a look, and what to know of the file."""
+    page = page_of(found)
+    rows = page.facts | {"records": f"{page.facts['records']} in {data}"}
     look_again = " ".join([*found.findings, *(f"{remark}." for remark in remarks)])
-    rows |= {"look again": look_again} if look_again else {}
-    warning = "NOT PRIVATE: for your own eyes. Do not publish this, and do not choose a ball or a budget by it."
-    return [title(warning, "bold red"), facts(rows)]
+    return [title(page.warning, "bold red"), facts(rows | ({"look again": look_again} if look_again else {}))]

@@ -10,8 +10,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +21,21 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
-from riemdp.cli.bookkeeping import balance, short
-from riemdp.cli.output import MEANING, PICTURE_FORMATS, check_outputs, entries, facts, first_pass_bar, show, title
+from riemdp.cli.output import (
+    PICTURE_FORMATS,
+    check_outputs,
+    entries,
+    facts,
+    first_pass_bar,
+    next_steps,
+    show,
+    title,
+)
 from riemdp.cli.spending import WatchedLedger, spent_without_release, uninterrupted
 from riemdp.cli.workers import Workers
+from riemdp.display import SHOWN, page_of
 from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
+from riemdp.pages import balance, short
 
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
@@ -33,12 +45,13 @@ if TYPE_CHECKING:
     from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
 
-SHOWN = 100  # numbers of a value that are printed though a file holds them
 
 
+@o.takes_guarantee
 def mean(
     data: o.RecordsArgument,
     space: o.SpaceOption,
+    guarantee: o.Promise,
     center: o.CenterOption = None,
     radius: o.RadiusOption = None,
     eigenvalues: o.EigenvaluesOption = None,
@@ -46,11 +59,6 @@ def mean(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
-    epsilon: o.EpsilonOption = None,
-    delta: o.DeltaOption = None,
-    mu: o.MuOption = None,
-    rho: o.RhoOption = None,
-    alpha: o.AlphaOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
@@ -76,6 +84,7 @@ def mean(
         Path | None, typer.Option(help="Page that explains the release, .html.", rich_help_panel=o.OUTPUT)
     ] = None,
     plot: o.PlotOption = None,
+    names: o.NamesOption = None,
     force: o.ForceOption = False,
     as_json: o.JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=o.OUTPUT)] = False,
@@ -96,17 +105,17 @@ def mean(
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
 
-    guarantee = o.parse_guarantee(epsilon=epsilon, delta=delta, mu=mu, rho=rho, alpha=alpha)
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header))
-    outputs.check(data, ledger, anchor, center, footpoint)
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
+    outputs.check(data, ledger, anchor, center, footpoint, names)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
     crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
+    outputs = replace(outputs, names=o.parse_names(names, where))
     asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
     foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
     records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball)
@@ -211,6 +220,7 @@ class Outputs:
     plot: Path | None
     force: bool  # whether they may replace others
     about_records: str = ""  # shown with the release
+    names: tuple[str, ...] | None = None  # of rows and columns, wherever these are shown
 
     @property
     def paths(self) -> list[Path]:
@@ -237,11 +247,12 @@ class Outputs:
         if (report := self.report) is not None:
             from riemdp.report import write_report
 
-            done = _attempt(lambda: write_report(release, report, ledger=ledger, force=self.force))
+            done = _attempt(lambda: write_report(release, report, ledger=ledger, names=self.names, force=self.force))
         if (plot := self.plot) is not None:
             from riemdp.plots import plot_release, save_figure
 
-            done = _attempt(lambda: save_figure(plot_release(release), plot, force=self.force)) and done
+            draw = partial(plot_release, release, names=self.names)
+            done = _attempt(lambda: save_figure(draw(), plot, force=self.force)) and done
         return done
 
 
@@ -268,28 +279,29 @@ def _write_release(release: Release, path: Path, *, force: bool) -> None:
 
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:
-    """The release as people read it: a table, what it assumes, and where its files are."""
-    from riemdp.plots import STATISTIC_NAMES
-
-    name = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    error = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
-    if release.stages:
-        error += f", in a private ball of radius {release.ball.radius:.4g}"
-    rows: dict[str, Any] = {
-        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
-        "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
-        "expected error": f"{error} ({MEANING})",
-        "assuming": "; ".join(release.guarantee.assumptions),
-    }
+    """The release as people read it: its page, and where its files are."""
+    page = page_of(release, outputs.names)
+    rows: dict[str, Any] = dict(page.facts)
     if outputs.about_records:
         rows["records"] = outputs.about_records
     if ledger is not None:
         rows["ledger"] = f"{ledger.path.name}: {_state(ledger)}"
     if outputs.paths and done:
         rows["written"] = ", ".join(map(str, outputs.paths))
-    if outputs.out is None or release.value.size <= SHOWN:
-        rows["value"] = entries(release.value)
-    return [title(f"Private {name} of {release.n:,} records, {release.space!r}"), facts(rows)]
+    if outputs.out is None or sum(value.array.size for value in page.values) <= SHOWN:
+        rows["value"] = entries(page)
+    return [title(page.title), facts(rows), next_steps(*_next(release, ledger, outputs))]
+
+
+def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str]:
+    """What to look at, and how to keep count."""
+    if outputs.report:
+        steps = [f"Open {outputs.report} in a browser: it explains the promise to whoever reads the result."]
+    else:
+        steps = ["Add --report mean.html the next time: a page that explains the promise to whoever reads the result."]
+    if ledger:
+        return [*steps, f"riemdp ledger show {shlex.quote(str(ledger.path))}  lists what was spent and what is left."]
+    return [*steps, f"Nothing counted this. Another release adds to {short(release.guarantee)}: name a --ledger FILE."]
 
 
 def _state(ledger: Ledger) -> str:

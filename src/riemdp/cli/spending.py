@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
-from riemdp.cli.bookkeeping import short
+from riemdp.pages import short
 from riemdp.privacy.ledger import Ledger
 
 

@@ -37,6 +37,7 @@ REJECTED = -1
 MOST_TRIALS = 1e5  # per draw, on average; reached only close to the scale at which a law ceases to exist
 NEAREST = 1 - 2.0**-20  # to that scale, relatively: beyond, floats do not tell on which side the law lies
 BATCH_NUMBERS = 2**22  # held at a time
+LEVEL_ERROR, MOST_NUMBERS = 2e-4, 2**20  # of a quantile, and of what it is found from
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,6 +375,16 @@ def mean_square(law: IsotropicLaw) -> float:
     return _radial_mean_square(law) if is_radial(law.space) else _forecast(*law._key)[1]
 
 
+def length_quantile(law: IsotropicLaw, level: float) -> float:
+    """The distance to the centre that a draw does not exceed with probability `level`, from public inputs.
+
+    Lengths are evenly spread over the envelope and weighted by the chance to be accepted: where the law is radial that
+    is quadrature. Elsewhere directions are those of a fixed seed, so many that the standard error of the level is
+    below LEVEL_ERROR, unless that takes more than MOST_NUMBERS numbers.
+    """
+    return _length_quantile(*law._key, level)
+
+
 def expected_trials(law: IsotropicLaw) -> float:
     """Proposals per draw, estimated with a fixed seed."""
     return _forecast(*law._key)[0]
@@ -419,6 +430,33 @@ def _forecast(kind: Any, space: Space, scale: float) -> tuple[float, float]:
         return math.inf, math.nan
     weights = np.exp(log_ratio - top)
     return math.exp(min(-top - math.log(weights.mean()), 700.0)), float(np.average(lengths, weights=weights))
+
+
+@lru_cache(maxsize=256)
+def _length_quantile(kind: Any, space: Space, scale: float, level: float) -> float:
+    law: IsotropicLaw = kind(space, space.origin, scale)
+    size = 2**14
+    while True:
+        t, weight = _weighted_lengths(law, size)
+        share = (np.cumsum(weight) - weight / 2) / weight.sum()
+        q = float(np.interp(level, share, t))
+        if _level_error(t <= q, weight, level) < LEVEL_ERROR or 2 * size * space.dim > MOST_NUMBERS:
+            return q
+        size *= 2
+
+
+def _weighted_lengths(law: IsotropicLaw, size: int) -> tuple[Array, Array]:
+    """Lengths in increasing order, and weights that make them a sample of the law's own."""
+    with without_waiting():
+        t, height = law.envelope.spread(size)
+        _, log_ratio = law._proposals(np.random.default_rng(0), t, height)
+    return t, np.exp(log_ratio - log_ratio.max())
+
+
+def _level_error(inside: Array, weight: Array, level: float) -> float:
+    """Standard error of the weighted share that is inside, from how much the weights of neighbours differ."""
+    jumps = np.diff(weight) ** 2 / 2
+    return math.sqrt(float(((inside[1:] - level) ** 2 * jumps).sum())) / float(weight.sum())
 
 
 def _radial_mean_square(law: IsotropicLaw) -> float:

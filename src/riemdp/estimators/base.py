@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, Self, TypeGuard
 
@@ -28,31 +29,22 @@ from riemdp.written import BallMapping, as_ball
 MODEL_FORMAT = 1  # of estimators in pickles; those without a number are older
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: the arguments of `private_mean`, and how they read records."""
+    """What the estimators share: the arguments of `private_mean`, and how they read records.
 
-    def __init__(
-        self,
-        *,
-        ball: Ball | BallMapping | Callable[[int], Ball],
-        guarantee: Guarantee | str,
-        mechanism: MechanismName = "auto",
-        calibration: CalibrationName = "analytic",
-        footpoint: Any = None,
-        statistic: StatisticName = "frechet-mean",
-        adapt: bool | Adaptation = False,
-        ledger: Ledger | None = None,
-        note: str = "",
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.mechanism = mechanism
-        self.calibration = calibration
-        self.footpoint = footpoint
-        self.statistic = statistic
-        self.adapt = adapt
-        self.ledger = ledger
-        self.note = note
+    Fields are the arguments of `__init__`, which does nothing but keep them, as scikit-learn wants it.
+    """
+
+    ball: Ball | BallMapping | Callable[[int], Ball]
+    guarantee: Guarantee | str
+    mechanism: MechanismName = "auto"
+    calibration: CalibrationName = "analytic"
+    footpoint: Any = None
+    statistic: StatisticName = "frechet-mean"
+    adapt: bool | Adaptation = False
+    ledger: Ledger | None = None
+    note: str = ""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -74,8 +66,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """What an older model may lack: parameters that were added since, as if they had not been given."""
-        parameters = signature(type(self)).parameters.items()
-        return {name: one.default for name, one in parameters if one.default is not Parameter.empty}
+        arguments = signature(type(self)).parameters.items()
+        return {name: one.default for name, one in arguments if one.default is not Parameter.empty}
 
     @property
     def _asked(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,22 +11,18 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
-from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.guarantee import as_guarantee
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
 from riemdp.manifolds.base import Array
-from riemdp.names import CalibrationName, MechanismName, StatisticName
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.ledger import Ledger
-from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.class_means import joint_means, parallel_means
-from riemdp.written import BallMapping
 
 ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
 ONE_RECORD = "protects a record: one per person"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateMDM(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrivateEstimator  # type: ignore[misc]
 ):
@@ -107,27 +104,8 @@ class PrivateMDM(
     ['small']
     """
 
-    def __init__(
-        self,
-        *,
-        ball: Ball | BallMapping | Callable[[int], Ball],
-        guarantee: Guarantee | str,
-        mechanism: MechanismName = "auto",
-        calibration: CalibrationName = "analytic",
-        footpoint: Any = None,
-        statistic: StatisticName = "frechet-mean",
-        adapt: bool | Adaptation = False,
-        private_labels: bool = False,
-        classes: Any = None,
-        ledger: Ledger | None = None,
-        note: str = "",
-    ) -> None:
-        super().__init__(
-            ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger, note=note,
-        )  # fmt: skip
-        self.private_labels = private_labels
-        self.classes = classes
+    private_labels: bool = False
+    classes: Any = None
 
     def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:
         """Also that no class was left out, if it was fitted before any could be."""

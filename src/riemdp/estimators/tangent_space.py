@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import finite_array
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.upper_triangles import from_upper_triangles, require_matrices, upper_triangles
-from riemdp.names import BasisName, CalibrationName, MechanismName, StatisticName
+from riemdp.names import BasisName
 from riemdp.privacy.bounded import Ball
-from riemdp.privacy.ledger import Ledger
-from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.catalogue import require_known
-from riemdp.written import BallMapping
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Tangent vectors at a private mean, for any classifier or regression of vectors after it.
 
@@ -83,25 +80,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
     (100, 3)
     """
 
-    def __init__(
-        self,
-        *,
-        ball: Ball | BallMapping | Callable[[int], Ball],
-        guarantee: Guarantee | str,
-        mechanism: MechanismName = "auto",
-        calibration: CalibrationName = "analytic",
-        footpoint: Any = None,
-        statistic: StatisticName = "frechet-mean",
-        adapt: bool | Adaptation = False,
-        basis: BasisName = "orthonormal",
-        ledger: Ledger | None = None,
-        note: str = "",
-    ) -> None:
-        super().__init__(
-            ball=ball, guarantee=guarantee, mechanism=mechanism, calibration=calibration,
-            footpoint=footpoint, statistic=statistic, adapt=adapt, ledger=ledger, note=note,
-        )  # fmt: skip
-        self.basis = basis
+    basis: BasisName = "orthonormal"
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Release a private mean of the records.

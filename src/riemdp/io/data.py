@@ -34,7 +34,6 @@ from riemdp.manifolds import Space
 from riemdp.manifolds.description import ArrayForm
 
 Array = NDArray[Any]
-FORMATS = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, or a folder or pattern of .npy files"
 TABLES = (".csv", ".parquet")
 TABLE_HINT = "pick columns with --columns if others hold names or numbers of people, and separate cells by commas"
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff")
@@ -42,6 +41,7 @@ CODECS = ("PNG", "JPEG", "BMP", "TIFF")  # whatever a picture's name says, no ot
 # No file of records expands more than this, or is refused below that size: headers are claims, not facts.
 LARGEST_EXPANSION, SMALL = 1000, 2**28
 MOST_CHUNKS = 1000  # of a .zarr array for each of its files: others are not there and count as its fill value
+FEWEST_IDS = 10  # of fewer records, numbers may all differ by chance
 BLOCKS_PER_CHUNK = 8  # that workers take at a time: tasks are long beside what scheduling one takes
 
 
@@ -115,9 +115,12 @@ class Stored:
         """What looks wrong with the lines and columns of a .csv file. **Not private**: for the curator's eyes."""
         if not (self.is_table and isinstance(self.arrays[0], np.ndarray)):
             return []
-        known = np.isfinite(self.arrays[0])
-        empty = [str(place + 1) for place in np.flatnonzero(~known.any(axis=0))]
-        found = [f"no numbers in column {', '.join(empty)}: pick others with --columns"] if empty else []
+        table, known = self.arrays[0], np.isfinite(self.arrays[0])
+        empty, ids = np.asarray(~known.any(axis=0)), _number_records(table, known)
+        found = [f"no numbers in column {_listed(empty)}: pick others with --columns"] if empty.any() else []
+        if ids.any():
+            what = f"column {_listed(ids)} holds another whole number for each record, as ids do"
+            found.append(f"{what}: pick others with --columns")
         if not known[0].any() and known.any():
             found.append("no numbers in the first line: pass --header if it holds names")
         return found
@@ -127,6 +130,18 @@ class Stored:
         if len(self.shape) < 2 and not self.is_many:
             raise InputError(f"{self.name!r} has shape {self.shape}: pass an array of several records.")
         return kind.size_in(ArrayForm(self.shape, self.is_table, self.arrays[0].dtype.kind == "c"))
+
+
+def _listed(which: Array) -> str:
+    return ", ".join(str(place + 1) for place in np.flatnonzero(which))
+
+
+def _number_records(table: Array, known: Array) -> Array:
+    """Which columns hold whole numbers, never the same one twice: ids, or the places of the records."""
+    enough = known.sum(axis=0) >= FEWEST_IDS
+    whole = np.where(known, table == np.rint(table), True).all(axis=0)
+    distinct = [len(np.unique(column[sure])) == sure.sum() for column, sure in zip(table.T, known.T, strict=True)]
+    return np.asarray(enough & whole & distinct)
 
 
 def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:
@@ -143,7 +158,7 @@ def open_records(source: str | Path, *, columns: str | None = None, header: bool
     if columns is not None or header:
         raise InputError(f"{name!r} is no table: leave out --columns and --header.")
     if not many:
-        raise InputError(f"{name!r} holds no .npy file: pass {FORMATS}.")
+        raise InputError(f"{name!r} holds no .npy file: pass {known_formats()}.")
     arrays = [_numbers(_npy(path), str(path)) for path in many]
     odd = next((p for p, a in zip(many, arrays, strict=True) if a.shape[-1:] != arrays[0].shape[-1:]), None)
     if odd is not None:
@@ -204,7 +219,7 @@ def _reader(name: str, table: Table = PLAIN) -> tuple[Path, Callable[[Path], Any
     if not path.exists():
         raise InputError(f"{str(path)!r} does not exist: pass the name of a file.")
     if suffix not in READERS and suffix not in TABLES:
-        raise InputError(f"{str(path)!r} has no known format: pass {FORMATS}.")
+        raise InputError(f"{str(path)!r} has no known format: pass {known_formats()}.")
     if table.header and suffix != ".csv":
         raise InputError(f"{str(path)!r} is no .csv file: leave out --header.")
     if table.columns is not None and suffix not in TABLES:
@@ -353,8 +368,15 @@ def _picture(path: Path) -> Array:
             return np.asarray(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
 
 
+# By the ending of a file: what reads an array, or what has a shape, a dtype and slices of rows.
 READERS: dict[str, Callable[[Path], Any]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".zarr": _zarr,
 }
+
+
+def known_formats() -> str:
+    """In words, for whoever is asked for a file."""
+    endings = [".npz (file.npz:key)" if ending == ".npz" else ending for ending in (*READERS, *TABLES)]
+    return f"{', '.join(endings)}, or a folder or pattern of .npy files"

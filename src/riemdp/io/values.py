@@ -41,7 +41,24 @@ def _frozen(value: Any, word: str) -> Array:  # noqa: ARG001
 
 def plain(value: Value, kind: Kind) -> Any:
     """As lists of numbers."""
-    return each(value, kind, lambda array, _: array.tolist())
+    return each(value, kind, lambda array, _: plain_array(array))
+
+
+def plain_array(array: Array) -> Any:
+    """As lists of numbers; complex ones as those of their two parts, since JSON has none."""
+    if array.dtype.kind != "c":
+        return array.tolist()
+    return {"real": array.real.tolist(), "imaginary": array.imag.tolist()}
+
+
+def _joined(value: Any) -> Any:
+    """What `plain_array` took apart, put together; anything else as it is."""
+    if not (isinstance(value, dict) and set(value) == {"real", "imaginary"}):
+        return value
+    try:
+        return np.asarray(value["real"], dtype=np.float64) + 1j * np.asarray(value["imaginary"], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def written(value: Value, kind: Kind, space: Space, like: Array) -> Value:
@@ -91,7 +108,7 @@ def read_value(value: Any, kind: Kind, space: Space, name: str = "value") -> Val
 
 def read_point(value: Any, space: Space, name: str) -> Array:
     """A point of the space, as users see it."""
-    return np.asarray(space.write(space.one_point(value, name), space.origin))
+    return np.asarray(space.write(space.one_point(_joined(value), name), space.origin))
 
 
 def _tangent_vector(value: Any, space: Space, name: str) -> Array:
@@ -113,7 +130,8 @@ def read_numbers(value: Any, name: str) -> Array:
 
 def _finite(value: Any, name: str, kind: str, is_right: Callable[[Array], bool]) -> Array:
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = np.asarray(_joined(value))
+        array = array if array.dtype.kind == "c" else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _strange(name, kind) from None
     if not (np.isfinite(array).all() and is_right(array)):

@@ -67,16 +67,6 @@ def _apply(a: Array, v: Array, p: int, q: int, state: Array) -> None:
 
 
 @inlined
-def _sweep(a: Array, v: Array, state: Array) -> None:
-    """One cyclic sweep; row p of `v` is the p-th eigenvector."""
-    k = a.shape[0]
-    for p in range(k - 1):
-        for q in range(p + 1, k):
-            _angles(a, p, q, state)
-            _apply(a, v, p, q, state)
-
-
-@inlined
 def _entries(a: Array, state: Array, scaled: float) -> None:
     """By how much the square of an entry exceeds what it may be if all entries are as large."""
     k = a.shape[0]
@@ -126,7 +116,7 @@ def _still_active(a: Array, state: Array, scaled: float) -> bool:
 
 @inlined
 def _small_angles(a: Array, p: int, q: int, state: Array) -> None:
-    """Rotations that annihilate a[p, q], by series."""
+    """Rotations that annihilate a[p, q], by angles of which a few terms of the series are exact."""
     for lane in range(LANES):
         x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
         gap = y - x
@@ -142,12 +132,15 @@ def _small_angles(a: Array, p: int, q: int, state: Array) -> None:
 
 
 @inlined
-def _last_round(a: Array, v: Array, state: Array) -> None:
-    """A sweep of rotations by angles so small that a few terms of their series are exact."""
+def _sweep(a: Array, v: Array, state: Array, is_last: bool) -> None:
+    """One cyclic sweep, the last one by angles so small that series are exact; row p of `v` is the p-th eigenvector."""
     k = a.shape[0]
     for p in range(k - 1):
         for q in range(p + 1, k):
-            _small_angles(a, p, q, state)
+            if is_last:
+                _small_angles(a, p, q, state)
+            else:
+                _angles(a, p, q, state)
             _apply(a, v, p, q, state)
 
 
@@ -166,11 +159,11 @@ def by_jacobi(a: Array, v: Array, d: Array) -> None:
     for lane in range(LANES):
         state[ACTIVE, lane] = 1.0
     for sweep in range(MAX_SWEEPS):
-        _sweep(a, v, state)
+        _sweep(a, v, state, False)
         if k <= 2 or (sweep > 1 and not _still_active(a, state, 1.0 if sweep < LAST_SCALED_SWEEP else 0.0)):
             break  # two sweeps are hardly ever enough: not worth asking
     if k > 2:
-        _last_round(a, v, state)
+        _sweep(a, v, state, True)
     for i in range(k):
         for lane in range(LANES):
             d[i, lane] = a[i, i, lane]

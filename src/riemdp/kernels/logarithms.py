@@ -21,7 +21,7 @@ LOW = 3  # the row of what is kept per lane after SMALLEST, CONDITIONING, SQUARE
 
 
 @inlined
-def _logarithm(x: Array, bits: Any, out: Array) -> None:
+def logarithm(x: Array, bits: Any, out: Array) -> None:
     """Natural logarithm of positive normal numbers, lane by lane; `bits` is scratch of 64-bit integers.
 
     numba calls the scalar libm for `log`; this is fdlibm's method (error below one unit in the last place)
@@ -52,7 +52,7 @@ def log_spectrum(d: Array, logs: Array, bits: Any, live: int, bound: Array, fact
     for p in range(k):
         for lane in range(live, LANES):
             d[p, lane] = 1.0
-        _logarithm(d[p], bits, logs[p])
+        logarithm(d[p], bits, logs[p])
         for lane in range(LANES):
             facts[SQUARES, lane] += logs[p, lane] * logs[p, lane] + 0.0 * d[p, lane]  # NaN if d is not finite
     for lane in range(LANES):

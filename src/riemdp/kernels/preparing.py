@@ -68,7 +68,7 @@ def gather(x: Array, start: int, live: int, a: Array, asymmetry: Array) -> None:
 
 
 @helper
-def _trace_bound(a: Array, bound: Array) -> None:
+def bound_by_trace(a: Array, bound: Array) -> None:
     """tr a >= ‖a‖ for a positive definite a."""
     for lane in range(LANES):
         bound[lane] = a[0, 0, lane]
@@ -166,13 +166,9 @@ def _norm_bound(size: Array, a: Array, m: Array, t: Array, bound: Array) -> None
 
 
 @inlined
-def bound_norm(
-    w: Array, size: Array, whiten: bool, a: Array, rows: Array, m: Array, t: Array, bound: Array
-) -> None:
+def bound_norm(w: Array, size: Array, a: Array, rows: Array, m: Array, t: Array, bound: Array) -> None:
     """A bound on ‖ |w| |a| |w|ᵀ ‖, to which rounding errors are proportional: the cheapest that is sharp enough."""
-    if not whiten:
-        _trace_bound(a, bound)
-    elif a.shape[0] <= LARGEST_JACOBI:
+    if a.shape[0] <= LARGEST_JACOBI:
         _quick_norm_bound(w, a, rows, bound)
     else:
         _norm_bound(size, a, m, t, bound)

@@ -15,7 +15,7 @@ from riemdp.kernels.blocks import Array, helper, inlined, largest, options
 from riemdp.kernels.constants import ASYMMETRY, CONDITIONING, LANES, LARGEST_JACOBI, SMALLEST, SQUARES
 from riemdp.kernels.jacobi import by_jacobi
 from riemdp.kernels.logarithms import SQRT2, add_hessian, log_spectrum, raise_lost, rebuild_block
-from riemdp.kernels.preparing import bound_norm, gather, least_pivot, scale_down, whiten_block
+from riemdp.kernels.preparing import bound_by_trace, bound_norm, gather, least_pivot, scale_down, whiten_block
 from riemdp.kernels.tridiagonal import implicit_ql, tridiagonalise
 
 # What `spectra` is asked for: one of the first three, and with SUM maybe the last two, added.
@@ -46,7 +46,7 @@ def _no_facts() -> Array:
     return facts
 
 
-@helper
+@inlined
 def _diagonalise(a: Array, v: Array, d: Array, e: Array, scale: Array) -> None:
     """Eigenvalues in d, eigenvectors in the rows of `v`; `a` is used up (`e` and `scale` are scratch)."""
     scale_down(a, scale)
@@ -153,9 +153,11 @@ def spectra(
         gather(x, first, live, a, asymmetry)
         if wanted & RECORDS:
             least_pivot(a, t, least)
-        bound_norm(w, size, whiten, a, rows, v, t, bound)  # v is free until the eigenvectors come
         if whiten:
+            bound_norm(w, size, a, rows, v, t, bound)  # v is free until the eigenvectors come
             whiten_block(w, a, t)
+        else:
+            bound_by_trace(a, bound)
         _diagonalise(a, v, d, e, scale)
         if wanted & EIGENVECTORS:
             _store_eigenvectors(d, v, first, live, values, vectors)

@@ -455,9 +455,12 @@ class Space(ABC):
         >>> rd.Sphere(2).contains([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]).tolist()
         [True, False]
         """
-        values = self.read(points, "points")
+        return self.holds(self.read(points, "points"))
+
+    def holds(self, points: Array) -> Array:
+        """The same for arrays in the form of the primitives."""
         with np.errstate(all="ignore"):
-            return np.asarray(_finite(values, len(self.inner_shape)) & self.are_points(values))
+            return np.asarray(_finite(points, len(self.inner_shape)) & self.are_points(points))
 
     def project(self, raw: ArrayLike) -> Array:
         """Turn raw data into points of the space: symmetrise, normalise, centre, as each space needs.

@@ -282,6 +282,28 @@ class GradientBounds(_Role):
         return np.asarray(t_cot(math.sqrt(k_max) * rho).mean(axis=1))
 
 
+@called("balls of spectra", "use Ball(space, center, radius) with a public centre and radius")
+class SpectralBalls(_Role):
+    """Points are positive definite matrices, and a ball holds all whose eigenvalues are between two bounds.
+
+    docs/proofs/bounded.md takes any public ball; the page of the space proves the radius. Opens
+    `Ball.from_eigenvalue_bounds`.
+    """
+
+    @property
+    def greatest_eigenvalue(self) -> float:
+        """No matrix of the space has a larger one."""
+        return math.inf
+
+    @abstractmethod
+    def spectral_center(self, low: float, high: float) -> Array:
+        """The centre of a ball that holds them all."""
+
+    @abstractmethod
+    def spectral_radius(self, low: float, high: float) -> float:
+        """Its radius, not rounded down."""
+
+
 # --- baselines (docs/proofs/baselines.md) ----------------------------------------------------------------------
 
 
@@ -323,16 +345,12 @@ class Chords(_Role):
 class Spectra(_Role):
     """Points are positive definite matrices; a distance is no less than that of the spectra's logarithms.
 
-    docs/proofs/baselines.md: then the embedded Fréchet mean is released. Opens `Ball.from_eigenvalue_bounds` too.
+    docs/proofs/baselines.md: then the embedded Fréchet mean is released.
     """
 
     @abstractmethod
     def log_spectrum(self, point: Array) -> Array:
         """Logarithms of the eigenvalues of one point, in increasing order, as the metric's maps see them."""
-
-    @abstractmethod
-    def spectral_radius(self, half: float) -> float:
-        """Radius of the least ball around the identity with every matrix whose eigenvalues' logarithms are in ±half."""
 
 
 @called("landmarks", NO_POINTWISE)

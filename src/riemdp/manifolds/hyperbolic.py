@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
@@ -22,6 +21,7 @@ from riemdp.manifolds.capabilities import (
     LocalModel,
     VolumeDensity,
 )
+from riemdp.manifolds.constant_curvature import ConstantCurvature
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import constant_curvature, log_sinhc, norm, sinhc, t_coth
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Hyperbolic(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
+class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
     """Hyperbolic space H^d, of curvature -1 or another negative one, as for embeddings of trees.
 
     Points (x_0, x) of R^{1+d} lie on the hyperboloid x_0² - |x|² = R² = 1/c, x_0 > 0, where -c is the curvature.
@@ -63,35 +63,13 @@ class Hyperbolic(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gra
     [5.099, 3.0, 4.0]
     """
 
-    d: int
     curvature: float = -1.0
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        super().__post_init__()
         if self.curvature >= 0:
             raise InputError(f"curvature = {self.curvature!r}: pass a negative one, or use Sphere.")
-
-    @property
-    def radius(self) -> float:
-        """R = 1/sqrt(-curvature)."""
-        return float((-self.curvature) ** -0.5)
-
-    @property
-    def dim(self) -> int:
-        """d: one less than the numbers of a point."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(1 + d,), time first."""
-        return (self.d + 1,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """The curvature, constant (a line, d = 1, is treated as one of its kind)."""
-        return (self.curvature, self.curvature)
 
     @property
     def injectivity_radius(self) -> float:

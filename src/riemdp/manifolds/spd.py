@@ -1,9 +1,9 @@
-"""What both geometries of symmetric positive definite matrices share."""
+"""What the geometries of symmetric positive definite matrices share."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, NoReturn
@@ -88,6 +88,13 @@ def matrix_log(a: Array) -> Array:
     return rebuild(np.log(np.maximum(values, floor)), vectors)
 
 
+def whitened_logs(raw: Array, whitener: Array | None, shift: Array) -> tuple[Array, Array]:
+    """vecd(log(w x wᵀ)) - shift of each raw record x, and which are usable: one eigendecomposition for all of it."""
+    logs, usable = record_logs(raw, whitener)
+    logs -= shift
+    return logs, usable
+
+
 if TYPE_CHECKING:
     _PartOfASpace = Space
 else:
@@ -144,17 +151,6 @@ class SPD(_PartOfASpace):
         with np.errstate(all="ignore"):
             return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
 
-    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
-        """One eigendecomposition for all of it: the logarithm of the whitened record, minus that of the base."""
-        whitener, shift = self._frame(base)
-        logs, usable = record_logs(raw, whitener)
-        logs -= shift
-        return logs, usable
-
-    @abstractmethod
-    def _frame(self, base: Array) -> tuple[Array | None, Array]:
-        """(w, v): coordinates at the base are vecd(log(w x wᵀ)) - v; no w where it is the identity."""
-
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)
 
@@ -175,8 +171,13 @@ class SPD(_PartOfASpace):
         values = np.linalg.eigvalsh(point)
         return np.asarray(np.log(np.maximum(values, max(UNIT_ROUNDOFF * values[-1], math.exp(LOG_TINY)))))
 
-    def spectral_radius(self, half: float) -> float:
-        """The distance from the identity to exp(±half) times it, in both metrics."""
+    def spectral_center(self, low: float, high: float) -> Array:
+        """sqrt(low high) times the identity."""
+        return math.sqrt(low) * math.sqrt(high) * self.origin
+
+    def spectral_radius(self, low: float, high: float) -> float:
+        """sqrt(k)/2 log(high/low): the distance of the two multiples of the identity is twice that, in both metrics."""
+        half = (math.log(high) - math.log(low)) / 2 + 2.0**-40  # not below the exact one
         return math.sqrt(self.k) * half
 
     # --- means ---------------------------------------------------------------------------------------------

@@ -25,12 +25,13 @@ from riemdp.manifolds.capabilities import (
     GradientBounds,
     LocalModel,
     Spectra,
+    SpectralBalls,
     VolumeDensity,
 )
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
 from riemdp.manifolds.local_model import conjugate_gradients
 from riemdp.manifolds.scalars import log_sinhc, t_coth
-from riemdp.manifolds.spd import LOG_TINY, SPD, definite, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.spd import LOG_TINY, SPD, definite, invvecd, matrix_exp, matrix_log, vecd, whitened_logs
 
 if TYPE_CHECKING:
     from flint import arb
@@ -50,7 +51,17 @@ def _sample(points: Array, size: int) -> Array:
 
 @dataclass(frozen=True)
 class SPDAffine(
-    SPD, Space, FrechetModel, ClosedFormMean, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra
+    SPD,
+    Space,
+    FrechetModel,
+    ClosedFormMean,
+    Curvature,
+    VolumeDensity,
+    ExactPoints,
+    GradientBounds,
+    Embedding,
+    Spectra,
+    SpectralBalls,
 ):
     """Symmetric positive definite matrices with the affine-invariant metric (Pennec et al. 2006).
 
@@ -96,8 +107,8 @@ class SPDAffine(
         whitener = np.linalg.inv(np.linalg.cholesky(base))
         return vecd(matrix_log(_congruence(whitener, points)))
 
-    def _frame(self, base: Array) -> tuple[Array, Array]:
-        return np.linalg.inv(np.linalg.cholesky(base)), np.zeros(self.dim)
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        return whitened_logs(raw, np.linalg.inv(np.linalg.cholesky(base)), np.zeros(self.dim))
 
     def to_coords(self, vectors: Array, base: Array) -> Array:
         return vecd(_congruence(np.linalg.inv(np.linalg.cholesky(base)), vectors))

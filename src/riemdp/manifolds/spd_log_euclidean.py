@@ -14,15 +14,25 @@ from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import eigh, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
-from riemdp.manifolds.capabilities import ClosedFormMean, Embedding, ExactPoints, GradientBounds, Spectra, VolumeDensity
-from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.capabilities import (
+    ClosedFormMean,
+    Embedding,
+    ExactPoints,
+    GradientBounds,
+    Spectra,
+    SpectralBalls,
+    VolumeDensity,
+)
+from riemdp.manifolds.spd import SPD, SQRT2, invvecd, matrix_exp, matrix_log, vecd, whitened_logs
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra):
+class SPDLogEuclidean(
+    SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, Embedding, Spectra, SpectralBalls
+):
     """Symmetric positive definite matrices with the log-Euclidean metric (Arsigny et al. 2007).
 
     Points have shape (k, k), and rho(a, b) = ‖log a - log b‖_F: by vecd∘log this is R^{k(k+1)/2}. It is flat: means
@@ -62,17 +72,17 @@ class SPDLogEuclidean(SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, Gr
     def log_coords(self, points: Array, base: Array) -> Array:
         return vecd(matrix_log(points) - matrix_log(base))
 
-    def _frame(self, base: Array) -> tuple[None, Array]:
-        return None, vecd(matrix_log(base))
+    def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
+        return whitened_logs(raw, None, vecd(matrix_log(base)))
 
     def to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of log at the base (Daleckii-Krein), isometric by definition of the metric."""
         values, vectors_of_base = eigh(base)
-        return vecd(_sandwich(vectors, vectors_of_base, log_slopes(values)))
+        return vecd(sandwich(vectors, vectors_of_base, log_slopes(values)))
 
     def from_coords(self, coords: Array, base: Array) -> Array:
         values, vectors_of_base = eigh(base)
-        return _sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
+        return sandwich(invvecd(coords), vectors_of_base, 1 / log_slopes(values))
 
     def point_rounding(self, radius: float) -> float:
         """The condition number of a matrix within the radius of the identity is at most exp(sqrt(2) r)."""
@@ -419,7 +429,7 @@ def log_slopes(values: Array) -> Array:
     return np.asarray(2 / (a + b) * np.where(small, 1 + x * x / 3, np.arctanh(safe) / safe))
 
 
-def _sandwich(inner: Array, vectors: Array, factors: Array) -> Array:
+def sandwich(inner: Array, vectors: Array, factors: Array) -> Array:
     """V (factors ∘ (Vᵀ inner V)) Vᵀ."""
     transposed = np.swapaxes(vectors, -1, -2)
     return symmetric_part(vectors @ (factors * (transposed @ inner @ vectors)) @ transposed)

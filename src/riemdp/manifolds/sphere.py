@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.balls import ball_norm, complement
@@ -24,6 +23,7 @@ from riemdp.manifolds.capabilities import (
     LocalModel,
     VolumeDensity,
 )
+from riemdp.manifolds.constant_curvature import ConstantCurvature
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import (
     FARTHEST_LIMIT,
@@ -53,7 +53,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sphere(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords):
+class Sphere(
+    ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, Embedding, Chords
+):
     """Directions: the sphere S^d, of curvature 1 or another positive one.
 
     Points are vectors of length R = 1/sqrt(c) in R^{d+1}, c the curvature; for c = 1 distances are angles in radians.
@@ -85,35 +87,13 @@ class Sphere(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gradien
     1.5708
     """
 
-    d: int
     curvature: float = 1.0
     remedy: ClassVar[str] = "leave out records that are zero, NaN or infinite"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-        object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
+        super().__post_init__()
         if self.curvature <= 0:
             raise InputError(f"curvature = {self.curvature!r}: pass a positive one, or use Hyperbolic.")
-
-    @property
-    def radius(self) -> float:
-        """R = 1/sqrt(curvature)."""
-        return float(self.curvature**-0.5)
-
-    @property
-    def dim(self) -> int:
-        """d: one less than the numbers of a point."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(d + 1,)."""
-        return (self.d + 1,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """The curvature, constant (a circle is flat, but its means are those of a sphere)."""
-        return (self.curvature, self.curvature)
 
     @property
     def injectivity_radius(self) -> float:

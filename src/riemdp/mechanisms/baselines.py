@@ -35,7 +35,7 @@ def nearest_points(noisy: Visible, ball: Ball) -> Array:
 
 def _or_center(points: Array, ball: Ball) -> Array:
     """The points; the ball's centre where float64 could not hold one."""
-    lost = ~ball.space.contains(points)
+    lost = ~ball.space.holds(points)
     points[lost] = ball.inner_center
     return points
 
@@ -61,7 +61,7 @@ class Extrinsic:
         """The noisy vector, rounded once, as the nearest point."""
         grid = grid_step(scale)
         noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
-        return Drawn(nearest_points(noisy, ball), grid)
+        return Drawn(nearest_points(noisy, ball), grid, noisy.vectors)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002

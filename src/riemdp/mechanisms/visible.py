@@ -55,7 +55,7 @@ def _held(visible: Visible, base: Array, space: Space) -> Array:
     coords = visible.vectors
     with np.errstate(all="ignore"):
         points = space.exp_coords(coords, base)
-        while (lost := ~(held := space.contains(points)) & coords.any(axis=1)).any():
+        while (lost := ~(held := space.holds(points)) & coords.any(axis=1)).any():
             coords = np.where(lost[:, None], coords / 2, coords)
             points[lost] = space.exp_coords(coords[lost], base)
         points[~held] = base  # at the far end of float64 not even exp(0) is the base

@@ -51,14 +51,17 @@ class Wrapped:
         """The noisy coordinates, rounded once, as a point."""
         grid = grid_step(scale)
         noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
-        return Drawn(carry(noisy, footpoint, ball), grid)
+        return Drawn(carry(noisy, footpoint, ball), grid, noisy.vectors)
 
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
         """The same in float64."""
-        noisy = Visible(value + scale * self.noise(rng, size, ball.space.dim))
-        return carry(noisy, footpoint, ball)
+        return carry(Visible(self.noisy(value, scale, rng, size)), footpoint, ball)
+
+    def noisy(self, value: Array, scale: float, rng: np.random.Generator, size: int) -> Array:
+        """The noisy coordinates, before they are made points."""
+        return value + scale * self.noise(rng, size, len(value))
 
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Root mean square distance of exp_p(noise) to p."""

@@ -9,26 +9,43 @@ import numpy as np
 
 from riemdp.io.values import numbers_of
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import CENTER, RELEASED, RIM, Panel, View
-from riemdp.plots.style import BLUE, ORANGE, light
+from riemdp.plots.panels import RELEASED, Panel, View
+from riemdp.plots.style import BLUE, ORANGE, light, name_ticks
+
+MOST_NAMES = 60  # of entries
 
 
 def coordinate_panels(view: View) -> list[Panel]:
     """Orthonormal coordinates at the public centre, and their predicted error; a line between parts of the space."""
     coords = view.coordinates(view.value, view.ball.inner_center)
-    ends = np.cumsum([part.dim for part in view.release.space.parts])[:-1]
+    ends = np.cumsum([0, *(part.dim for part in view.release.space.parts)])
 
     def draw(ax: Any) -> None:
-        _error_bars(ax, view, coords, 0 * coords, "coordinates at the public centre")
-        for end in ends:
+        _error_bars(ax, view, coords, 0 * coords, f"coordinates at the {view.whose} centre")
+        for end in ends[1:-1]:
             ax.axvline(end + 0.5, color="0.8", linewidth=0.8)
+        if len(view.names) == len(ends) - 1 > 1:  # those of the classes, say
+            name_ticks(ax.xaxis, (ends[1:] + ends[:-1] + 1) / 2, view.names)
+            ax.set_xlabel("")
 
     return [Panel(draw)]
 
 
 def entry_panels(view: View) -> list[Panel]:
     """Entries of a vector, and their predicted error."""
-    return [Panel(lambda ax: _error_bars(ax, view, view.value, view.ball.inner_center, "entries"))]
+
+    def draw(ax: Any) -> None:
+        _error_bars(ax, view, view.value, view.ball.inner_center, "entries")
+        _name_entries(ax, view, len(view.value))
+
+    return [Panel(draw)]
+
+
+def _name_entries(ax: Any, view: View, count: int) -> None:
+    """Their names instead of their numbers, if there are so many names and not too many."""
+    if len(view.names) == count <= MOST_NAMES:
+        name_ticks(ax.xaxis, range(1, count + 1), view.names)
+        ax.set_xlabel("")
 
 
 def number_panels(view: View) -> list[Panel]:
@@ -38,6 +55,7 @@ def number_panels(view: View) -> list[Panel]:
     def draw(ax: Any) -> None:
         ax.plot(np.arange(1, len(numbers) + 1), numbers, linestyle="none", **(RELEASED | {"label": "released value"}))
         ax.set_xlabel("number of the entry", fontsize=9)
+        _name_entries(ax, view, len(numbers))
         light(ax)
 
     return [Panel(draw)]
@@ -48,10 +66,10 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
     small: dict[str, Any] = {"markersize": 4, "mec": BLUE}
     many, far = len(values) > 40, float(np.abs(values - center).max() + 2 * error)
     if view.ball.radius < 2 * far:
-        _draw_range(ax, _steps(place), np.repeat(center, 2), view.ball.radius)
+        _draw_range(ax, view, _steps(place), np.repeat(center, 2))
     else:
-        title = f"{title}\n(the public ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
-    ax.plot(place, center, linestyle="none", **(CENTER | ({"markersize": 2} if many else {})))
+        title = f"{title}\n(the {view.whose} ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
+    ax.plot(place, center, linestyle="none", **(view.center_style | ({"markersize": 2} if many else {})))
     style = RELEASED | {"label": "released mean ± predicted noise"} | (small if many else {})
     ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
     ax.set_xlim(0.4, len(values) + 0.6)
@@ -62,10 +80,11 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
     light(ax)
 
 
-def _draw_range(ax: Any, x: Array, center: Array, radius: float) -> None:
+def _draw_range(ax: Any, view: View, x: Array, center: Array) -> None:
+    radius = view.ball.radius
     ax.fill_between(x, center - radius, center + radius, color=ORANGE, alpha=0.15, linewidth=0)
-    ax.plot(x, center - radius, **(RIM | {"linewidth": 1}))
-    ax.plot(x, center + radius, **(RIM | {"linewidth": 1, "label": "_again"}))
+    ax.plot(x, center - radius, **(view.rim_style | {"linewidth": 1}))
+    ax.plot(x, center + radius, **(view.rim_style | {"linewidth": 1, "label": "_again"}))
 
 
 def _steps(place: Array) -> Array:

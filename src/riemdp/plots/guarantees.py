@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array
-from riemdp.plots.style import BLACK, BLUE, VERMILION, legend, light
+from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
+from riemdp.plots.style import BLACK, BLUE, VERMILION, light
 from riemdp.statistics.worth import strength_name
 
 if TYPE_CHECKING:
@@ -34,6 +35,28 @@ def tradeoff(guarantee: Guarantee | str, type_one: ArrayLike) -> Array:
     Exact for PureDP and ApproxDP, max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a)), and for GDP,
     Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, section 2). Of ZCDP and RDP: the best of the (epsilon, delta)
     that follow, a lower bound.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or str
+        Such as `GDP(1.0)` or "mu=1".
+    type_one : array_like
+        Probabilities: how often a test may be wrong when the record was not in.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape: how often every such test is wrong, at least, when the record was in.
+
+    Raises
+    ------
+    InputError
+        If the guarantee is none, or a probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> tradeoff(rd.PureDP(1.0), [0.05, 0.5]).round(3)
+    array([0.864, 0.184])
     """
     a, guarantee = np.asarray(type_one, dtype=float), as_guarantee(guarantee)
     if not isinstance(guarantee, Guarantee):
@@ -66,25 +89,58 @@ def is_exact_tradeoff(guarantee: Guarantee) -> bool:
     return isinstance(guarantee, PureDP | ApproxDP | GDP)
 
 
-def plot_tradeoff(guarantee: Guarantee | str) -> Figure:
-    """What the guarantee leaves to whoever tests whether a given record was in the data."""
-    from matplotlib.figure import Figure
+@overload
+def plot_tradeoff(
+    guarantee: Guarantee | str, *, ax: None = None, title: str | None = None, size: Size | None = None
+) -> Figure: ...
+@overload
+def plot_tradeoff(guarantee: Guarantee | str, *, ax: Given, title: str | None = None) -> Given: ...
+def plot_tradeoff(
+    guarantee: Guarantee | str, *, ax: Any = None, title: str | None = None, size: Size | None = None
+) -> Any:
+    """What the guarantee leaves to whoever tests whether a given record was in the data.
 
+    Parameters
+    ----------
+    guarantee : Guarantee or str
+        Such as `GDP(1.0)` or "mu=1".
+    ax : matplotlib Axes, Figure or SubFigure, optional
+        Where to draw. By default a new figure, which a notebook shows.
+    title : str, optional
+        Instead of the usual one; "" for none.
+    size : (float, float), optional
+        Width and height of a new figure, in inches.
+
+    Returns
+    -------
+    Figure
+        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+
+    Raises
+    ------
+    InputError
+        If the guarantee is none, or `ax` or `size` are not of their kind.
+
+    Examples
+    --------
+    >>> figure = plot_tradeoff(rd.GDP(1.0))
+    >>> save_figure(figure, "tradeoff.svg")
+    """
     guarantee = as_guarantee(guarantee)
     a = np.unique(np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-6, 1, 200)]))
     curve, shown = tradeoff(guarantee, a), symbolic(guarantee)
-    figure = Figure(figsize=(4.6, 5.0), layout="constrained", facecolor="white")
-    ax = figure.add_subplot()
-    ax.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
-    ax.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
-    ax.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
+    place = sheet(ax, size, (4.6, 5.0))
+    axes = axes_on(place)
+    axes.fill_between(a, curve, color=BLUE, alpha=0.12, linewidth=0, label="impossible for every attacker")
+    axes.plot(a, 1 - a, color=BLACK, linestyle="--", linewidth=1.2, label="blind guess: learns nothing")
+    axes.plot(a, curve, color=BLUE, linewidth=2.2, label=f"best conceivable attack on {shown}")
     mark: dict[str, Any] = {"color": VERMILION, "marker": "D", "linestyle": "none", "clip_on": False}
-    ax.plot(0.05, tradeoff(guarantee, 0.05), label="at 5 % false alarms", **mark)
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.set_xlabel("type I error: false alarms", fontsize=10)
-    ax.set_ylabel("type II error: misses", fontsize=10)
+    axes.plot(0.05, tradeoff(guarantee, 0.05), label="at 5 % false alarms", **mark)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xlabel("type I error: false alarms", fontsize=10)
+    axes.set_ylabel("type II error: misses", fontsize=10)
     note = "" if is_exact_tradeoff(guarantee) else "\n(bound by the best conversions to (ε, δ)-DP)"
-    ax.set_title(f"Was this record in the data?{note}", fontsize=10)
-    light(ax)
-    legend(figure, 1)
-    return figure
+    set_title(axes, f"Was this record in the data?{note}" if title is None else title)
+    light(axes)
+    legend(place, 1)
+    return place

@@ -8,28 +8,31 @@ from typing import Any
 import numpy as np
 
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import CENTER, RELEASED, ROUND, SIMULATED, Panel, View
-from riemdp.plots.style import BLACK, BLUE, SKY, light, log_scale
+from riemdp.plots.panels import RELEASED, ROUND, SIMULATED, Panel, View
+from riemdp.plots.style import BLACK, BLUE, SKY, light, log_scale, name_ticks
 
 MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
+MOST_NAMES = 40  # of rows and columns
 
 
 def matrix_panels(view: View) -> list[Panel]:
     """The entries, and the matrix as an ellipse, an ellipsoid or its spectrum."""
     k = view.release.value.shape[-1]
     other = {2: Panel(lambda ax: _ellipses(ax, view)), 3: Panel(lambda ax: _ellipsoids(ax, view), is_solid=True)}
-    return [Panel(lambda ax: _heat_map(ax, view.release.value)), other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
+    return [Panel(lambda ax: _heat_map(ax, view)), other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
 
 
-def _heat_map(ax: Any, matrix: Array) -> None:
+def _heat_map(ax: Any, view: View) -> None:
     """Entries as colours; small matrices also as numbers, large ones with a dash in negative cells."""
+    matrix = view.release.value
     top, k = float(np.abs(matrix).max()), len(matrix)
     shown = ax.imshow(matrix, cmap="PuOr_r", vmin=-top, vmax=top)
     ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.03).outline.set_visible(False)
-    ticks = np.unique(np.linspace(0, k - 1, min(k, 8)).astype(int))
-    ax.set_xticks(ticks, ticks + 1)
-    ax.set_yticks(ticks, ticks + 1)
-    ax.tick_params(length=0, labelsize=9)
+    ticks = np.unique(np.linspace(0, k - 1, min(k, MOST_NAMES if view.names else 8)).astype(int))
+    names = view.names or [str(i + 1) for i in range(k)]
+    for axis in (ax.xaxis, ax.yaxis):
+        name_ticks(axis, ticks, [names[i] for i in ticks])
+    ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_title("entries of the released mean", fontsize=10)
     _label_cells(ax, matrix, top)
@@ -40,7 +43,7 @@ def _label_cells(ax: Any, matrix: Array, top: float) -> None:
     if k > MOST_NUMBERS:
         rows, columns = np.nonzero(matrix < 0)
         ax.scatter(columns, rows, marker="_", s=(90 / k) ** 2, color=BLACK, linewidths=0.6)
-        ax.set_xlabel("a dash marks a negative entry", fontsize=9)
+        ax.set_title(f"{ax.get_title()}\n(a dash marks a negative one)", fontsize=10)
         return
     for (i, j), entry in np.ndenumerate(matrix):
         colour = "white" if abs(entry) > 0.6 * top else BLACK
@@ -57,7 +60,7 @@ def _ellipses(ax: Any, view: View) -> None:
     ax.plot([], [], color=SKY, linewidth=1, label=SIMULATED)
     for matrix in view.cloud[:50]:
         ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
-    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label="public centre")
+    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label=f"{view.whose} centre")
     ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
     extent = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
@@ -68,15 +71,15 @@ def _ellipses(ax: Any, view: View) -> None:
 def _ellipsoids(ax: Any, view: View) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    meshes = {"released mean": view.release.value, "public centre": np.asarray(view.ball.center)}
-    styles = {
-        "released mean": {"color": BLUE, "linewidth": 0.9},
-        "public centre": {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"},
-    }
+    dashed: dict[str, Any] = {"color": BLACK, "linewidth": 0.5, "alpha": 0.6, "linestyle": "--"}
+    meshes: list[tuple[Array, dict[str, Any]]] = [
+        (view.release.value, {"color": BLUE, "linewidth": 0.9, "label": "released mean"}),
+        (np.asarray(view.ball.center), dashed | {"label": f"{view.whose} centre"}),
+    ]
     extent = 0.0
-    for name, matrix in meshes.items():
+    for matrix, style in meshes:
         x, y, z = mesh(matrix)
-        ax.plot_wireframe(x, y, z, rstride=3, cstride=3, label=name, **styles[name])
+        ax.plot_wireframe(x, y, z, rstride=3, cstride=3, **style)
         extent = max(extent, *(float(np.abs(c).max()) for c in (x, y, z)))
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), zlim=(-extent, extent), box_aspect=(1, 1, 1))
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -98,7 +101,7 @@ def mesh(matrix: Array) -> Array:
 def _spectrum(ax: Any, view: View) -> None:
     released, center = (np.linalg.eigvalsh(m)[::-1] for m in (view.release.value, view.ball.center))
     place = np.arange(1, len(released) + 1)
-    ax.plot(place, center, linestyle="--", linewidth=1, **(CENTER | {"markersize": 5}))
+    ax.plot(place, center, linestyle="--", linewidth=1, **(view.center_style | {"markersize": 5}))
     ax.plot(place, released, linewidth=1.2, **(RELEASED | {"markersize": 7}))
     log_scale(ax.yaxis)
     ax.set_xticks(place[:: 1 + len(place) // 16])

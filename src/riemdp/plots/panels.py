@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from riemdp.labels import kind_of_ball
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
+from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import statistic_for
+from riemdp.statistics.moments import Moments
+from riemdp.summaries.summary import Summary
 
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
-CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white", "label": "public centre"}
-RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--", "label": "public ball"}
+CENTER: dict[str, Any] = {"color": BLACK, "marker": "s", "markersize": 7, "mfc": "white"}
+RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--"}
 CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 1.5}
 SIMULATED = "simulated releases"
+Links = str | Sequence[tuple[int, int]]
 TURN = np.linspace(0, 2 * math.pi, 361)
 ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
 
@@ -33,11 +38,28 @@ class View:
     release: Release
     size: int
     seed: int
+    names: tuple[str, ...] = ()  # of rows and columns, landmarks, classes: of whatever there are so many
+    links: Links = "outline"  # between landmarks
 
     @cached_property
     def ball(self) -> Ball:
         """The public ball, or the private one that an adaptive release found."""
         return self.release.ball
+
+    @property
+    def whose(self) -> str:
+        """Whether centre and ball were given, 'public', or found and paid for, 'private'."""
+        return kind_of_ball(self.release)
+
+    @property
+    def center_style(self) -> dict[str, Any]:
+        """Marks of the centre, which say whose it is."""
+        return CENTER | {"label": f"{self.whose} centre"}
+
+    @property
+    def rim_style(self) -> dict[str, Any]:
+        """The line around the ball, which says whose it is."""
+        return RIM | {"label": f"{self.whose} ball"}
 
     @cached_property
     def value(self) -> Array:
@@ -71,10 +93,15 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     """
     ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
-    record = Bounded(release.value[None], ball)
-    value = statistic_for(mechanism, release.statistic, foot).value(record, foot)
-    points = mechanism.simulate(value, release.scale, ball, foot, np.random.default_rng(seed), size)
-    return release.space.write(points, ball.center)
+    statistic = statistic_for(mechanism, _asked(release), foot).with_scale(release.scale)
+    law = ReleaseLaw(statistic, mechanism, release.scale, ball, release.n, foot)
+    value = law.statistic.value(Bounded(release.value[None], ball), foot)
+    return release.space.write(law.simulate(value, np.random.default_rng(seed), size), ball.center)
+
+
+def _asked(release: Release) -> str | Statistic:
+    """What was asked for: of a summary also which second moments, which have noise too."""
+    return Moments(release.moments.kind) if isinstance(release, Summary) else release.statistic
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,23 @@
-"""A release in its space: the released mean, the public ball, and what the same noise does elsewhere."""
+"""A release in its space: the released mean, the ball, and what the same noise does elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from riemdp.arguments import whole_number
-from riemdp.errors import InputError, printable
+from riemdp.errors import InputError
+from riemdp.labels import checked_names, named_numbers
+from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
-from riemdp.plots.panels import Panel, View
-from riemdp.plots.style import legend
+from riemdp.plots.panels import Links, Panel, View
+from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
-from riemdp.statistics.class_means import CLASS_MEANS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,39 +36,131 @@ PICTURES: dict[str, Callable[[View], list[Panel]]] = {
 }
 
 
-def plot_release(release: Release, *, stacked: bool = False, simulations: int = 200, seed: int = 0) -> Figure:
-    """The released mean in its space, with the public ball and what the same noise does to it elsewhere.
+@overload
+def plot_release(
+    release: Release,
+    *,
+    ax: None = None,
+    names: Sequence[str] | None = None,
+    links: Links | None = None,
+    title: str | None = None,
+    size: Size | None = None,
+    stacked: bool = False,
+    simulations: int = 200,
+    seed: int = 0,
+) -> Figure: ...
+@overload
+def plot_release(
+    release: Release,
+    *,
+    ax: Given,
+    names: Sequence[str] | None = None,
+    links: Links | None = None,
+    title: str | None = None,
+    stacked: bool = False,
+    simulations: int = 200,
+    seed: int = 0,
+) -> Given: ...
+def plot_release(
+    release: Release,
+    *,
+    ax: Any = None,
+    names: Sequence[str] | None = None,
+    links: Links | None = None,
+    title: str | None = None,
+    size: Size | None = None,
+    stacked: bool = False,
+    simulations: int = 200,
+    seed: int = 0,
+) -> Any:
+    """The released mean in its space, with the ball and what the same noise does to it elsewhere.
 
     Simulated releases are seeded draws of the mechanism around the released mean: they show how far noise moves the
-    mean of the records as moved into the ball, and depend on the records only through the release. `stacked` puts
-    panels below one another.
+    mean of the records as moved into the ball, and depend on the records only through the release. Centre and ball are
+    called public if they were given, and private if an adaptive release has found and paid for them.
+
+    Parameters
+    ----------
+    release : Release
+        What `private_mean` or another release returned.
+    ax : matplotlib Axes, Figure or SubFigure, optional
+        Where to draw. Most pictures have two panels: a figure or a part of one (`figure.subfigures(1, 2)[0]`) gets
+        all of them, axes only the first. By default a new figure, which a notebook shows.
+    names : sequence of str, optional
+        Of rows and columns of matrices, entries of vectors, landmarks or classes: as many as there are.
+    links : {'outline', 'path', 'none'} or sequence of pairs of int, optional
+        Lines between landmarks, counted from 0. By default each is joined to the next, and the last to the first.
+    title : str, optional
+        Instead of the usual one; "" for none.
+    size : (float, float), optional
+        Width and height of a new figure, in inches.
+    stacked : bool
+        Whether panels stand below one another.
+    simulations : int
+        How many simulated releases are shown.
+    seed : int
+        Of the simulation.
+
+    Returns
+    -------
+    Figure
+        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+
+    Raises
+    ------
+    InputError
+        If an argument does not fit the release.
+
+    Examples
+    --------
+    >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    >>> release = rd.private_mean(rd.Sphere(2).random_point(100, 1), ball, rd.GDP(1.0))
+    >>> figure = plot_release(release, size=(8, 4))
+    >>> save_figure(figure, "release.svg")
     """
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
-    view = View(release, whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0))
+    named_numbers(release, names)  # refuses names that do not fit
+    _require_landmarks(release, links)
+    drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
+    view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
     picture = PICTURES.get(release.space.picture, coordinate_panels)
     panels = (picture if release.kind == "point" else number_panels)(view)
-    noun = STATISTIC_NAMES.get(release.statistic, release.statistic)
-    lines = f"Private {noun} of {release.n:,} records", f"{release.mechanism}, {symbolic(release.guarantee)}"
-    return _figure(panels, "\n".join(map(printable, lines)), stacked)
+    place = sheet(ax, size, _usual_size(len(panels), stacked))
+    _draw(panels, place, stacked)
+    _entitle(place, view, title)
+    legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
+    if ax is None and view.names:
+        place.draw_without_rendering()  # one pass of the layout makes too little room for long names, the next enough
+    return place
 
 
-STATISTIC_NAMES = {
-    "frechet-mean": "Fréchet mean",
-    "tangent-mean": "tangent mean",
-    CLASS_MEANS: "tangent means of the classes",
-}
+def _require_landmarks(release: Release, links: Links | None) -> None:
+    if links is not None and (release.kind != "point" or release.space.picture != "landmarks"):
+        raise InputError(f"links = {links!r:.100}: only landmarks have links between them; leave it out.")
 
 
-def _figure(panels: Sequence[Panel], title: str, stacked: bool) -> Figure:
-    from matplotlib.figure import Figure
+def _usual_size(panels: int, stacked: bool) -> Size:
+    if stacked:
+        return 4.4, 3.8 * panels + 1.0
+    return 6.0 if panels == 1 else 9.6, 5.2
 
-    count = len(panels)
-    rows, columns = (count, 1) if stacked else (1, count)
-    width = 4.4 if stacked else 6.0 if count == 1 else 9.6
-    figure = Figure(figsize=(width, rows * 4.2 + 1.0), layout="constrained", facecolor="white")
+
+def _draw(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
+    """All panels on a figure, the first one on axes."""
+    rows, columns = (len(panels), 1) if stacked else (1, len(panels))
     for i, panel in enumerate(panels):
-        panel.draw(figure.add_subplot(rows, columns, i + 1, projection="3d" if panel.is_solid else None))
-    figure.suptitle(title, fontsize=11, parse_math=False)
-    legend(figure, 2 if stacked else 3 if count == 1 else 5)
-    return figure
+        axes = axes_on(place, rows, columns, i + 1, projection="3d" if panel.is_solid else None)
+        panel.draw(axes)
+        if axes is place:
+            return
+
+
+def _entitle(place: Any, view: View, asked: str | None) -> None:
+    """The title that was asked for, or on a figure the usual one; axes have that of their panel."""
+    release = view.release
+    usual = f"{title_of(release)}\n{release.mechanism}, {symbolic(release.guarantee)}"
+    if asked is not None:
+        set_title(place, asked)
+    elif hasattr(place, "suptitle"):
+        set_title(place, usual)

@@ -1,24 +1,46 @@
-"""What all pictures share: colours, axes, legends, and how they become files."""
+"""What all pictures share: colours, axes, and how they become files."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from riemdp.errors import InputError
+from riemdp.errors import InputError, printable
 from riemdp.io.files import write_whole
+from riemdp.manifolds.base import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#767676"
+ROOM = 40  # letters that fit side by side below an axis
 FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # metadata: no clock, same bytes
 
 
 def save_figure(figure: Figure, path: str | Path, *, force: bool = False) -> None:
-    """Write a figure as .png, .svg or .pdf, whole or not at all; over an existing file only with `force`."""
+    """Write a figure as .png, .svg or .pdf, whole or not at all.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        Of riemdp or of anybody else.
+    path : str or Path
+        A name that ends in `.png`, `.svg` or `.pdf`; the last two are vector graphics.
+    force : bool
+        Whether to replace a file that is there already; otherwise that is refused.
+
+    Raises
+    ------
+    InputError
+        If the file exists, has another ending, or cannot be written.
+
+    Examples
+    --------
+    >>> save_figure(plot_tradeoff(rd.GDP(1.0)), "curve.pdf")
+    """
     write_whole(path, figure_bytes(figure, check_picture_path(path).suffix.lower()), force=force)
 
 
@@ -29,25 +51,21 @@ def check_picture_path(path: str | Path) -> Path:
     return Path(path)
 
 
-def figure_bytes(figure: Figure, suffix: str) -> bytes:
+def figure_bytes(figure: Figure, suffix: str, dpi: float = 200) -> bytes:
     """The content of a picture file; the same figure gives the same bytes."""
     import matplotlib
 
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "riemdp"}):
-        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=200, metadata=FORMATS[suffix])
+        figure.savefig(buffer, format=suffix.removeprefix("."), dpi=dpi, metadata=FORMATS[suffix])
     return buffer.getvalue()
 
 
-def legend(figure: Figure, columns: int) -> None:
-    """One legend for all panels, below them."""
-    entries: dict[str, Any] = {}
-    for ax in figure.axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    if entries:
-        where: Any = "outside lower center"
-        figure.legend(list(entries.values()), list(entries), loc=where, ncols=columns, frameon=False, fontsize=9)
+def name_ticks(axis: Any, places: Sequence[float] | Array, names: Sequence[str]) -> None:
+    """Names at places of an axis: small ones if they are many, upright below if they are long."""
+    size = min(9.0, max(4.0, 180 / max(len(names), 1)))
+    is_long = axis.axis_name == "x" and max(map(len, names)) * len(names) > ROOM
+    axis.set_ticks(places, [*map(printable, names)], fontsize=size, parse_math=False, rotation=90 if is_long else 0)
 
 
 def bare(ax: Any, title: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.manifolds.base import Array
 from riemdp.plots.coordinates import coordinate_panels
-from riemdp.plots.panels import CENTER, RELEASED, RIM, ROUND, Panel, View, draw_cloud
+from riemdp.plots.panels import RELEASED, ROUND, Panel, View, draw_cloud
 from riemdp.plots.style import BLACK, BLUE, ORANGE, bare, light
 
 
@@ -22,9 +22,9 @@ def _surface_panels(view: View, project: Callable[[Array], Array], backdrop: Cal
         rim, cloud = project(view.circle(view.ball.inner_center, view.ball.radius)), project(view.inner(view.cloud))
         if np.isfinite(rim).all():
             ax.fill(*rim.T, color=ORANGE, alpha=0.12, linewidth=0)
-        ax.plot(*rim.T, **RIM)
+        ax.plot(*rim.T, **view.rim_style)
         draw_cloud(ax, cloud)
-        ax.plot(*project(view.ball.inner_center[None]).T, linestyle="none", **CENTER)
+        ax.plot(*project(view.ball.inner_center[None]).T, linestyle="none", **view.center_style)
         ax.plot(*project(view.value[None]).T, linestyle="none", **RELEASED)
 
     return [Panel(whole), Panel(lambda ax: _close_up(ax, view))]
@@ -38,8 +38,8 @@ def _close_up(ax: Any, view: View) -> None:
     rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
     draw_cloud(ax, cloud)
     ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
-    ax.plot(*_unbroken(rim, extent).T, **RIM)
-    ax.plot(*view.coordinates(center, view.value), linestyle="none", **CENTER)
+    ax.plot(*_unbroken(rim, extent).T, **view.rim_style)
+    ax.plot(*view.coordinates(center, view.value), linestyle="none", **view.center_style)
     ax.plot(0, 0, linestyle="none", **RELEASED)
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("close-up: distance from the released mean", fontsize=10)
@@ -58,6 +58,8 @@ def plane_panels(view: View) -> list[Panel]:
     def backdrop(ax: Any) -> None:
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_title("the plane", fontsize=10)
+        for axis, name in zip((ax.xaxis, ax.yaxis), view.names, strict=False):
+            axis.set_label_text(name, fontsize=9, parse_math=False)
         light(ax)
 
     return _surface_panels(view, lambda points: points, backdrop)
@@ -129,9 +131,9 @@ def circle_panels(view: View) -> list[Panel]:
     def draw(ax: Any) -> None:
         arc = space.exp_coords(np.linspace(-view.ball.radius, view.ball.radius, 181)[:, None], center) / radius
         ax.plot(*ROUND.T, color="0.6", linewidth=1.2)
-        ax.plot(*arc.T, **(RIM | {"linewidth": 4, "linestyle": "-"}))
+        ax.plot(*arc.T, **(view.rim_style | {"linewidth": 4, "linestyle": "-"}))
         draw_cloud(ax, 1.07 * view.inner(view.cloud) / radius)
-        ax.plot(*(center / radius), linestyle="none", **CENTER)
+        ax.plot(*(center / radius), linestyle="none", **view.center_style)
         ax.plot(*(view.value / radius), linestyle="none", **RELEASED)
         bare(ax, "")
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import whole_number
-from riemdp.errors import InputError, MechanismError, printable
+from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.names import StatisticName
 from riemdp.plots.guarantees import SYMBOLS, symbolic
-from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, legend, light, log_scale
+from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
+from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, light, log_scale
 from riemdp.privacy.bounded import Ball
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
@@ -38,6 +39,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
+@overload
 def plot_utility(
     ball: Ball | BallMapping,
     guarantee: Guarantee | str,
@@ -45,13 +47,73 @@ def plot_utility(
     n: int | Sequence[int],
     strengths: Sequence[float] | None = None,
     statistic: StatisticName = "frechet-mean",
-) -> Figure:
+    ax: None = None,
+    title: str | None = None,
+    size: Size | None = None,
+) -> Figure: ...
+@overload
+def plot_utility(
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
+    *,
+    n: int | Sequence[int],
+    strengths: Sequence[float] | None = None,
+    statistic: StatisticName = "frechet-mean",
+    ax: Given,
+    title: str | None = None,
+) -> Given: ...
+def plot_utility(
+    ball: Ball | BallMapping,
+    guarantee: Guarantee | str,
+    *,
+    n: int | Sequence[int],
+    strengths: Sequence[float] | None = None,
+    statistic: StatisticName = "frechet-mean",
+    ax: Any = None,
+    title: str | None = None,
+    size: Size | None = None,
+) -> Any:
     """Predicted error of every mechanism, baselines included: no data needed.
 
-    It is how far noise moves the mean of the records as moved into the ball.
+    It is how far noise moves the mean of the records as moved into the ball, against the number of records if `n` is a
+    sequence; else against epsilon (mu, rho).
 
-    Against the number of records if `n` is a sequence; else against epsilon (mu, rho), for the given values or
-    from a tenth to ten times the guarantee's own.
+    Parameters
+    ----------
+    ball : Ball or mapping
+        Where the records are; public.
+    guarantee : Guarantee or str
+        Such as `GDP(1.0)` or "mu=1".
+    n : int or sequence of int
+        Number of records.
+    strengths : sequence of float, optional
+        Values of epsilon (mu, rho); by default from a tenth to ten times the guarantee's own.
+    statistic : {'frechet-mean', 'tangent-mean'}
+        What would be released.
+    ax : matplotlib Axes, Figure or SubFigure, optional
+        Where to draw. By default a new figure, which a notebook shows.
+    title : str, optional
+        Instead of the usual one; "" for none.
+    size : (float, float), optional
+        Width and height of a new figure, in inches.
+
+    Returns
+    -------
+    Figure
+        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+
+    Raises
+    ------
+    InputError
+        If an argument is not of its kind.
+    MechanismError
+        If no mechanism can give the guarantee.
+
+    Examples
+    --------
+    >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    >>> figure = plot_utility(ball, rd.GDP(1.0), n=[100, 1000, 10000])
+    >>> save_figure(figure, "errors.svg")
     """
     ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     if np.ndim(n) == 0:
@@ -65,7 +127,13 @@ def plot_utility(
         asked = [(m, guarantee) for m in places]
         label = f"number of records, {symbolic(guarantee)}"
     errors = _predicted_errors(ball, asked, statistic)
-    return _utility_figure(ball, places, errors, label)
+    place = sheet(ax, size, (6.4, 5.2))
+    axes = axes_on(place)
+    _draw_errors(axes, ball, places, errors, label)
+    usual = f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}"
+    set_title(axes, usual if title is None else title)
+    legend(place, 2)
+    return place
 
 
 def _strengths(guarantee: Guarantee, given: Sequence[float] | None) -> Sequence[float]:
@@ -98,11 +166,7 @@ def _error(query: Query, name: str) -> float:
         return math.nan
 
 
-def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array], label: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained", facecolor="white")
-    ax = figure.add_subplot()
+def _draw_errors(ax: Any, ball: Ball, places: Sequence[float], errors: dict[str, Array], label: str) -> None:
     for name, values in errors.items():
         extra = " (baseline)" if by_name(name).is_baseline else ""
         ax.plot(places, values, label=name + extra, **STYLES.get(name, {"color": GREY, "marker": "."}))
@@ -110,9 +174,5 @@ def _utility_figure(ball: Ball, places: Sequence[float], errors: dict[str, Array
     ax.set(xlabel=label, ylabel="predicted noise (root mean square distance)")
     log_scale(ax.xaxis)
     log_scale(ax.yaxis)
-    title = f"Predicted error of a private mean: {ball.space!r}, radius {ball.radius:.4g}"
-    ax.set_title(printable(title), fontsize=10, parse_math=False)
     ax.grid(color="0.9", linewidth=0.6)
     light(ax)
-    legend(figure, 2)
-    return figure

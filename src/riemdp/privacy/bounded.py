@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.products import sums_of_products, sums_of_squares
 from riemdp.manifolds import Space
-from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, Spectra
+from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, SpectralBalls
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
 from riemdp.manifolds.radii import too_large
@@ -36,7 +37,8 @@ BITS = 48
 SAMPLE = 2**12
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Ball:
     """A closed geodesic ball with a *public* centre and radius: chosen without looking at the data.
 
@@ -88,17 +90,19 @@ class Ball:
         object.__setattr__(self, "radius", radius)
 
     @classmethod
-    def from_eigenvalue_bounds(cls, space: Space, low: float, high: float) -> Ball:
-        """The smallest ball around a multiple of the identity that holds all spectra within [low, high].
+    def from_eigenvalue_bounds(cls, space: Space, low: float, high: float | None = None) -> Ball:
+        """A ball around a multiple of the identity that holds all matrices with spectra within [low, high].
 
-        Its centre is sqrt(low high) I and its radius sqrt(k)/2 ln(high/low), in both metrics of SPD(k).
+        The centre is sqrt(low high) I, the radius sqrt(k)/2 ln(high/low) (the least one) in the affine-invariant and
+        the log-Euclidean metrics; other spaces have their own, around the identity for correlations.
 
         Parameters
         ----------
-        space : SPDAffine or SPDLogEuclidean
-            Of k x k matrices.
+        space : Space
+            Of positive definite k x k matrices, real or complex, or of correlations.
         low, high : float
-            Bounds on the eigenvalues of all records, known without looking at them: 0 < low < high.
+            Bounds on the eigenvalues of all records, known without looking at them: 0 < low < high. Correlations need
+            no `high`, since their trace is k.
 
         Returns
         -------
@@ -117,13 +121,13 @@ class Ball:
         >>> ball.center.round(12).tolist(), round(ball.radius, 4)
         ([[1.0, 0.0], [0.0, 1.0]], 3.2563)
         """
-        if not (isinstance(space, Space) and space.has(Spectra)):
-            raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of SPDAffine or SPDLogEuclidean only.")
-        lo, hi = finite_number(low, "low"), finite_number(high, "high")
+        if not (isinstance(space, Space) and space.has(SpectralBalls)):
+            raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of a space of positive matrices only.")
+        role = space.capability(SpectralBalls)
+        lo, hi = finite_number(low, "low"), finite_number(_or_greatest(high, role), "high")
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
-        half = (math.log(hi) - math.log(lo)) / 2 + 2.0**-40  # not below the exact one
-        return cls(space, math.sqrt(lo) * math.sqrt(hi) * space.origin, space.capability(Spectra).spectral_radius(half))
+        return cls(space, role.spectral_center(lo, hi), role.spectral_radius(lo, hi))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """The coordinates at the centre of a public footpoint.
@@ -207,6 +211,12 @@ class Ball:
         return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
 
 
+def _or_greatest(high: float | None, role: SpectralBalls) -> float:
+    if high is None and math.isinf(role.greatest_eigenvalue):
+        raise InputError("high is missing: pass the largest eigenvalue that a record may have.")
+    return role.greatest_eigenvalue if high is None else high
+
+
 class Bounded:
     """Private records forced into a public ball; shows nothing but sums over all of them.
 
@@ -222,7 +232,7 @@ class Bounded:
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
         source, space = source_of(ball.space.numbers(X)), ball.space
         space.check_form(source.shape, source.dtype, "X")
-        if len(source.shape) != 1 + len(space.point_shape) - (source.dtype.kind == "c"):
+        if len(source.shape) != 1 + len(space.shape_of_point(source.dtype)):
             raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")
         self.ball, self.n, self._raw = ball, source.n, source
         self._rows = Rows(source, (partial(_to_ball, ball=ball),))
@@ -343,11 +353,15 @@ class Bounded:
 
 # --- moments (docs/proofs/moments.md, section 1) ----------------------------------------------------------------
 
-SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {
-    "full": sums_of_products,
-    "diagonal": sums_of_squares,
+SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # the last number of each is the trace
+    "full": lambda rows: _with_trace(sums_of_products(rows), rows.shape[1]),
+    "diagonal": lambda rows: _with_trace(sums_of_squares(rows), rows.shape[1]),
     "trace": lambda rows: sums_of_squares(rows).sum(keepdims=True),
 }
+
+
+def _with_trace(sums: Array, dim: int) -> Array:
+    return np.append(sums, sums[:dim].sum())
 
 
 @dataclass(frozen=True)

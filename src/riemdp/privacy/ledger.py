@@ -18,6 +18,7 @@ from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_fro
 from riemdp.accounting.guarantee import RDP, Guarantee, as_guarantee, stated
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
+from riemdp.display import shown
 from riemdp.errors import BudgetExceeded, InputError, MechanismError, one_line
 from riemdp.io.ledger_file import FORMAT, NEWER, RESTORE, LedgerFile, Row, append, digest_at, last_entry, newest_first
 
@@ -135,6 +136,7 @@ _COUNTS: dict[Path, _Count] = {}  # of the ledgers used last, so that a reservat
 _MOST_COUNTS = 8
 
 
+@shown
 @dataclass(frozen=True, init=False)
 class Ledger:
     """A privacy budget kept in a file, from which every release reserves its guarantee before it draws noise.

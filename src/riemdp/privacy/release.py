@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
 from riemdp.io.values import (
@@ -24,6 +25,7 @@ from riemdp.io.values import (
     check_fields,
     frozen,
     plain,
+    plain_array,
     read_kind,
     read_point,
     read_share,
@@ -33,6 +35,7 @@ from riemdp.io.values import (
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
+from riemdp.regions import Noisy, Region, no_second_moments, records_region
 from riemdp.version import __version__
 
 Array = NDArray[Any]
@@ -95,7 +98,8 @@ class Drawn(NamedTuple):
 
     points: Any
     grid: float | None
-    noisy: Any = None  # the vectors with noise that the points were made of, if a statistic makes more of them
+    noisy: Any = None  # the vectors with noise that the points were made of
+    told: Noisy | None = None  # of one draw: what its region is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,7 @@ class Stage:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": self.center.tolist()}
+        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center)}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Stage:
@@ -127,7 +131,8 @@ class Stage:
         return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """A private value and everything that may be known about how it was made; holds nothing private.
 
@@ -196,10 +201,11 @@ class Release:
     center: Array
     radius: float
     n: int
-    version: str = field(repr=False)
-    stages: tuple[Stage, ...] = field(default=(), repr=False)  # of an adaptive release, the last one included
-    kind: Kind = field(default="point", repr=False)
-    fill: float | None = field(default=None, repr=False)
+    version: str
+    stages: tuple[Stage, ...] = ()  # of an adaptive release, the last one included
+    kind: Kind = "point"
+    noisy: Noisy | None = None  # what the value was made of, for its region
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", frozen(self.value, self.kind))
@@ -236,11 +242,12 @@ class Release:
         """
         kind = self.kind if isinstance(self.kind, str) else list(self.kind)
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
-        arrays = {"value": plain(self.value, self.kind), "center": self.center.tolist(), "kind": kind}
+        arrays = {"value": plain(self.value, self.kind), "center": plain_array(self.center), "kind": kind}
         return FORMAT.stamp({"class": type(self).__name__} | facts | arrays) | {
             "guarantee": self.guarantee.to_dict(),
             "space": space_to_dict(self.space),
             "stages": [stage.to_dict() for stage in self.stages],
+            "noisy": self.noisy and self.noisy.to_dict(),
         }
 
     @classmethod
@@ -293,11 +300,47 @@ class Release:
             space = space_from_dict(found["space"])
             value, center = read_value(found["value"], kind, space), read_point(found["center"], space, "center")
             read = tuple(Stage.from_dict(stage, space) for stage in stages)
+            noisy = Noisy.from_dict(found.get("noisy"), space)
         except (TypeError, RecursionError):
             raise InputError("space is not that of a release: pass what Release.save() wrote.") from None
         guarantee = Guarantee.from_dict(found["guarantee"])
         parsed = {"value": value, "center": center, "guarantee": guarantee, "space": space}
-        return rest | parsed | {"stages": read, "kind": kind, "fill": read_share(found.get("fill"), "fill")}
+        return (
+            rest
+            | parsed
+            | {"stages": read, "kind": kind, "noisy": noisy, "fill": read_share(found.get("fill"), "fill")}
+        )
+
+    def region(self, level: float = 0.95, of: str = "records") -> Region:
+        """Where the mean is: points among which it is with this probability. Post-processing, it costs nothing.
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+        of : str
+            'records': of the mean of the records as moved into the ball, from the law of the noise, exactly.
+            'population' asks how much records vary as well, which `private_summary` releases.
+
+        Returns
+        -------
+        Region
+            With `contains(points)`, and `boundary(size)` for pictures.
+
+        Raises
+        ------
+        InputError
+            If level or of make no sense.
+        MechanismError
+            If the mechanism's noise has no law of its own (kng, pointwise-laplace).
+
+        Examples
+        --------
+        >>> release.region(0.95).contains(guess)  # doctest: +SKIP
+        """
+        if of != "records":
+            raise no_second_moments(of)
+        return records_region(self, level)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write all of it as JSON, whole or not at all.
@@ -355,7 +398,7 @@ class Release:
 
 _CLASSES[Release.__name__] = Release
 FORMAT = Format("release", 3, "Release.save()")
-_PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "fill", "moments")
+_PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "noisy", "fill", "moments")
 
 
 class Law(Protocol[V_contra, T_co]):
@@ -414,4 +457,5 @@ def recorded(
         version=__version__,
         stages=stages,
         kind=kind,
+        noisy=drawn.told,
     )

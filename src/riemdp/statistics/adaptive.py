@@ -25,6 +25,7 @@ from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
 from riemdp.statistics.adaptation import Adaptation, Shares, adaptation, divisible
 from riemdp.statistics.base import ReleaseLaw
 from riemdp.statistics.intrinsic import TangentMean
+from riemdp.statistics.moments import Moments
 from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
 
@@ -313,9 +314,16 @@ def _refuse_with_adaptation(query: Query, options: Adaptation) -> None:
     """Raise what cannot be asked together with `adapt`."""
     if query.footpoint is not None:
         raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
-    if options.radius_share == 0 and query.statistic == TangentMean.name and not query.ball.space.is_flat:
-        raise InputError("statistic = 'tangent-mean' lives at the ball's centre: with radius_share = 0, leave it out.")
+    if options.radius_share == 0 and _lives_at_centre(query):
+        name = query.statistic_name
+        raise InputError(f"statistic = {name!r} lives at the ball's centre, which radius_share = 0 leaves as it is.")
     if query.calibration != "analytic":
         raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
     if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
         raise MechanismError(f"mechanism = {query.mechanism!r} is a baseline: leave it out with adapt.")
+
+
+def _lives_at_centre(query: Query) -> bool:
+    """Whether the statistic takes no footpoint: then nothing is gained from a private centre alone."""
+    is_tangent = query.statistic_name == TangentMean.name and not query.ball.space.is_flat
+    return is_tangent or query.statistic_name == Moments.name

@@ -37,6 +37,13 @@ class AmbientMean(Statistic):
         ball.space.capability(Embedding)
         return _of_chords(ball, n) if ball.space.has(Chords) else _of_matrices(ball, n, footpoint)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """Half of what it adds to the sensitivity of the exact mean."""
+        if ball.space.has(Chords):
+            return 128 * UNIT_ROUNDOFF * ball.space.capability(Chords).embedded_size
+        exact = math.exp(float(_log_spectrum(ball)[-1]) + ball.radius) * tangent_mean_sensitivity(ball.radius, n)
+        return max(0.0, self.sensitivity(ball, n, footpoint) - exact) / 2
+
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """Where the ball really is: extrinsic noise knows no isometries."""
         ball = records.ball

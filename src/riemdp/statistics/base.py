@@ -27,6 +27,7 @@ from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Drawn, Release
+from riemdp.regions import Noisy
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
@@ -55,12 +56,20 @@ class Statistic(ABC):
         """What its sensitivity takes for granted beyond the rules of IEEE arithmetic: nothing, if it is linear."""
         return (ROUNDING,)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """How far the computed value may be from the exact one, in the units of the noise."""
+        return 0.0
+
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """Public balls in which the value lives and gets its noise: the records' own, or balls of vectors."""
         return (ball,)
 
     def with_noise(self, mechanism: Mechanism) -> Statistic:  # noqa: ARG002
         """The statistic as this mechanism takes it: public weights may depend on the noise."""
+        return self
+
+    def without_fill(self) -> Statistic:
+        """The same without the number that tells how full the ball is."""
         return self
 
     def with_scale(self, scale: float) -> Statistic:  # noqa: ARG002
@@ -134,7 +143,14 @@ class ReleaseLaw:
         """One draw, for a release; more of them for an audit."""
         drawn = [self.mechanism.draw(*place, size) for place in self._places(value)]
         noisy = [Visible(one.points) for one in drawn]
-        return Drawn(self.statistic.finish(noisy, self.ball, self.n), drawn[0].grid, noisy)
+        return Drawn(self.statistic.finish(noisy, self.ball, self.n), drawn[0].grid, noisy, self._told(drawn[0]))
+
+    def _told(self, drawn: Drawn) -> Noisy | None:
+        """What regions are made of, if the value lives among the records and not in rooms of its own."""
+        if self.statistic.rooms(self.ball) != (self.ball,):
+            return None
+        vector = None if drawn.noisy is None else drawn.noisy[0]
+        return Noisy(vector, self.footpoint, self.statistic.tolerance(self.ball, self.n, self.footpoint))
 
     def simulate(self, value: Any, rng: np.random.Generator, size: int) -> Value:
         """Seeded draws."""

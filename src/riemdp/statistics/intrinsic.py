@@ -17,8 +17,10 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.capabilities import ClosedFormMean, FrechetModel
 from riemdp.manifolds.scalars import t_cot, t_coth
+from riemdp.mechanisms import Mechanism
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
+from riemdp.statistics.fill import WithFill
 from riemdp.statistics.frechet import Records, error_bound, solve
 from riemdp.statistics.refusals import too_coarse
 from riemdp.statistics.sensitivity import (
@@ -49,6 +51,10 @@ class TangentMean(Statistic):
 
     name: ClassVar[str] = "tangent-mean"
 
+    def with_noise(self, mechanism: Mechanism) -> Statistic:
+        """Beside it, how full the ball is."""
+        return WithFill(self, mechanism)
+
     def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
         """Nothing: it is linear."""
         return ()
@@ -72,6 +78,10 @@ class IntrinsicMean(Statistic):
 
     name: ClassVar[str] = "frechet-mean"
 
+    def with_noise(self, mechanism: Mechanism) -> Statistic:
+        """Beside it, how full the ball is."""
+        return WithFill(self, mechanism)
+
     def supposes(self, space: Space) -> tuple[str, ...]:
         """Nothing where it is the tangent mean."""
         return () if space.is_flat else super().supposes(space)
@@ -81,6 +91,14 @@ class IntrinsicMean(Statistic):
         if ball.space.is_flat:
             return TangentMean().sensitivity(ball, n, footpoint)
         return _sensitivity_and_error(ball, n, footpoint)[0]
+
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """Half of what it adds to the sensitivity of exact coordinates."""
+        space, distance = ball.space, float(np.linalg.norm(footpoint))
+        if space.is_flat:
+            return 0.0
+        exact = coordinates_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius, distance)
+        return (self.sensitivity(ball, n, footpoint) - exact) / 2
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The coordinates, within the tolerance that the sensitivity counts on."""
@@ -107,6 +125,10 @@ class MeanPoint(Statistic):
         if ball.space.is_flat:
             return TangentMean().sensitivity(ball, n, footpoint)
         return _point_sensitivity_and_error(ball, n)[0]
+
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """That of the solver."""
+        return 0.0 if ball.space.is_flat else _point_sensitivity_and_error(ball, n)[1]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""

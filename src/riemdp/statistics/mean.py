@@ -19,6 +19,7 @@ from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import Doubt, warn_of
@@ -35,7 +36,7 @@ def plan(
     statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
-) -> list[Plan]:
+) -> PlanTable:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
     Needs no data: the predicted error is how far noise moves the mean of the records as moved into the ball (root mean
@@ -58,7 +59,8 @@ def plan(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
@@ -93,7 +95,12 @@ def plan(
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
-    if adapt is False:
+    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+
+
+def _plans(query: Query, spread: float | None) -> list[Plan]:
+    """Of all mechanisms, and of adaptation if it was asked for."""
+    if query.adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)
     if spread is None or not finite_number(spread, "spread") >= 0:
@@ -168,7 +175,8 @@ def private_mean(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
@@ -275,7 +283,8 @@ def simulate(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.

@@ -1,14 +1,14 @@
 """First and second moments of the records' coordinates at the ball's centre, in one linear release.
 
 M1 = (1/n) sum v_i and M2 = (1/n) sum v_i v_iᵀ, or its diagonal or trace, of the very same v_i, |v_i| <= r exactly. With
-Gaussian noise the second costs nothing: with the weights below, (M1, M2/c) has the sensitivity 2r/n of M1 alone.
-With Laplace noise the trace costs nothing either, and everything else a stated share. Proofs: docs/proofs/moments.md.
+Gaussian noise the second costs nothing: with the weights below, (M1, M2/c, tr M2/b) has the sensitivity 2r/n of M1
+alone. With Laplace noise the trace costs nothing either, and everything else a stated share.
+Proofs: docs/proofs/moments.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,10 +24,10 @@ from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
 from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums
 from riemdp.privacy.release import Release
-from riemdp.privacy.spread import NoisyMoments
-from riemdp.privacy.summary import Summary
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error
+from riemdp.summaries.spread import NoisyMoments
+from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,7 +39,7 @@ FULL_WITH_GAUSSIAN, FULL_WITH_LAPLACE, LARGEST_FULL = 600, 24, 2048
 
 @dataclass(frozen=True)
 class Moments(Statistic):
-    """(M1, M2/c), with the weight c that belongs to the noise; what is made of it is a `Summary`."""
+    """(M1, M2/c, tr M2/b), with the weights that belong to the noise; what is made of it is a `Summary`."""
 
     name: ClassVar[str] = "summary"
 
@@ -80,20 +80,22 @@ class Moments(Statistic):
         return "full" if dim <= (FULL_WITH_GAUSSIAN if self.is_gaussian else FULL_WITH_LAPLACE) else "trace"
 
     def weight(self, ball: Ball) -> float:
-        """c, public and rounded up: the least that costs nothing, or for Laplace noise 2r (moments.md, section 4)."""
+        """c of the matrix, public and rounded up: the least that costs nothing; 2r for Laplace noise (section 4)."""
+        return round_up(_free_for_matrix, ball.radius) if self.is_gaussian else 2 * ball.radius
+
+    def weight_of_trace(self, ball: Ball) -> float:
+        """b, of the trace by itself: the least that costs nothing, alone or beside the matrix."""
+        alone = self.which(ball.space.dim) == "trace"
         if not self.is_gaussian:
-            return 2 * ball.radius
-        only_trace = self.which(ball.space.dim) == "trace" or ball.space.dim == 1
-        return round_up(_free_for_trace if only_trace else _free_for_matrix, ball.radius)
+            return 2 * ball.radius if alone else ball.radius
+        return round_up(free_for_trace if alone else _free_beside_matrix, ball.radius)
 
     def weights(self, ball: Ball) -> Array:
-        """Of each of the numbers: an entry beside the diagonal stands for two, and counts sqrt2."""
-        dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
-        on_diagonal = np.full(1 if which == "trace" else dim, c)
-        if which != "full":
-            return on_diagonal
-        beside = round_up(lambda x: x / _root(2), c)
-        return np.concatenate([on_diagonal, np.full(dim * (dim - 1) // 2, beside)])
+        """Of each of the numbers: an entry beside the diagonal stands for two, and counts sqrt2; the trace is last."""
+        dim, which, c = ball.space.dim, self.which(ball.space.dim), self.weight(ball)
+        entries = {"full": (dim, dim * (dim - 1) // 2), "diagonal": (dim, 0), "trace": (0, 0)}[which]
+        weights = (c, round_up(lambda x: x / _root(2), c))
+        return np.append(np.repeat(weights, entries), self.weight_of_trace(ball))
 
     def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
         """Nothing: it is linear."""
@@ -104,15 +106,16 @@ class Moments(Statistic):
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """That of the tangent mean, to the last bit, where second moments cost nothing."""
         refuse_footpoint(footpoint, "summary")
-        if self.is_gaussian or self.which(ball.space.dim) == "trace" or ball.space.dim == 1:
+        if self.is_gaussian or self.which(ball.space.dim) == "trace":
             return linear_sensitivity(ball, n)
         exact = round_up(lambda r, c: _sum_of_lengths(r, c) / n, ball.radius, self.weight(ball))
-        return with_solver_error(exact, 2 * UNIT_ROUNDOFF * ball.radius)
+        return with_solver_error(exact, 4 * UNIT_ROUNDOFF * ball.radius)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """One for each moment."""
-        c = self.weight(ball)
-        return vectors_up_to(ball.radius, ball.space.dim), vectors_up_to(ball.radius**2 / c, len(self.weights(ball)))
+        weights = self.weights(ball)
+        longest = ball.radius**2 * math.hypot(1 / self.weight(ball), 1 / weights[-1])
+        return vectors_up_to(ball.radius, ball.space.dim), vectors_up_to(longest, len(weights))
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Both moments, of exact sums, each number rounded once."""
@@ -146,11 +149,15 @@ class Moments(Statistic):
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
         """One draw, in the units of the coordinates."""
-        dim, c, which = ball.space.dim, self.weight(ball), self.which(ball.space.dim)
-        numbers = np.clip(second, -FARTHEST, FARTHEST) * self.weights(ball)
-        shaped = _SHAPED[which](numbers)
+        dim, which, weights = ball.space.dim, self.which(ball.space.dim), self.weights(ball)
+        first, numbers = np.clip(first, -FARTHEST, FARTHEST), np.clip(second, -FARTHEST, FARTHEST) * weights
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
-        return NoisyMoments(which, np.clip(first, -FARTHEST, FARTHEST), shaped, deviations[0], c * deviations[1])
+        noise = deviations[0], deviations[1] * float(weights[0])
+        if which == "trace":
+            return NoisyMoments(which, first, numbers[0], *noise)
+        shift = _better_trace(numbers, weights, dim) / dim
+        shaped = _symmetric(numbers[:-1]) + shift * np.eye(dim) if which == "full" else numbers[:-1] + shift
+        return NoisyMoments(which, first, shaped, *noise)
 
 
 def _free_for_matrix(radius: arb) -> arb:
@@ -158,9 +165,14 @@ def _free_for_matrix(radius: arb) -> arb:
     return radius * _root(2)
 
 
-def _free_for_trace(radius: arb) -> arb:
+def free_for_trace(radius: arb) -> arb:
     """sqrt(10 sqrt5 - 22) r, about 0.6006 r: the same for the trace alone."""
     return radius * (10 * _root(5) - 22).sqrt()
+
+
+def _free_beside_matrix(radius: arb) -> arb:
+    """sqrt(8/(5 sqrt5 + 7)) r, about 0.6634 r: the same for the trace, beside the matrix over sqrt2 r."""
+    return radius * (8 / (5 * _root(5) + 7)).sqrt()
 
 
 def _sum_of_lengths(radius: arb, c: arb) -> arb:
@@ -184,8 +196,7 @@ def _symmetric(numbers: Array) -> Array:
     return matrix
 
 
-_SHAPED: dict[str, Callable[[Array], Array]] = {
-    "full": _symmetric,
-    "diagonal": lambda numbers: numbers,
-    "trace": lambda numbers: numbers.reshape(()),
-}
+def _better_trace(numbers: Array, weights: Array, dim: int) -> float:
+    """By how much the trace, known twice, is more than the sum of the diagonal: both weighed by their noise."""
+    trust = dim * weights[0] ** 2 / (dim * weights[0] ** 2 + weights[-1] ** 2)
+    return float(trust * (numbers[-1] - numbers[:dim].sum()))

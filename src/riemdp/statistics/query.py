@@ -39,6 +39,7 @@ class Query:
     statistic: str | Statistic = "frechet-mean"
     adapt: bool | Adaptation = False
     can_gather: bool = True  # whether all records may be held in memory at once
+    can_fill: bool = True  # whether their squares are at hand, which tell how full the ball is
 
     def __post_init__(self) -> None:
         require_known("mechanism", self.mechanism, ["auto", *MECHANISMS])
@@ -82,7 +83,7 @@ class Query:
     def plan_one(self, mechanism: Mechanism) -> Plan:
         """Scale and predicted error of one mechanism; a MechanismError if it cannot give the guarantee."""
         with np.errstate(all="ignore"):
-            statistic = statistic_for(mechanism, self.statistic, self.foot)
+            statistic = self._statistic(mechanism)
             sensitivity = statistic.sensitivity(self.ball, self.n, self.foot)
             scale = mechanism.calibrate(self.guarantee, sensitivity, self.calibration)
             for room in statistic.rooms(self.ball):
@@ -93,6 +94,11 @@ class Query:
                 f"scale = {scale:.4g}: the error of {mechanism.name} would be beyond float64: use other units."
             )
         return Plan(mechanism.name, self.guarantee, sensitivity, scale, error)
+
+    def _statistic(self, mechanism: Mechanism) -> Statistic:
+        """In the form that the mechanism takes, with the weights that belong to its noise."""
+        statistic = statistic_for(mechanism, self.statistic, self.foot)
+        return statistic if self.can_fill else statistic.without_fill()
 
     def plan_all(self) -> list[Plan]:
         """The plans of all mechanisms that can give the guarantee, baselines left out, best first."""
@@ -128,5 +134,5 @@ class Query:
     def law(self, plan: Plan) -> ReleaseLaw:
         """What the plan's mechanism publishes, at the plan's scale."""
         mechanism = by_name(plan.mechanism)
-        statistic = statistic_for(mechanism, self.statistic, self.foot).with_scale(plan.scale)
+        statistic = self._statistic(mechanism).with_scale(plan.scale)
         return ReleaseLaw(statistic, mechanism, plan.scale, self.ball, self.n, self.foot)

@@ -18,7 +18,7 @@ import secrets
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,26 +28,30 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
+from riemdp.io.values import plain_array
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.names import CalibrationName, MechanismName
-from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
+from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Release
+from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping, as_ball
 
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
 
-FORMAT = 1  # of files; those of earlier versions have no number, and neither id nor names
+FORMAT = 2  # of files; those before 1 have neither id nor names, those before 2 no second moments
 LONGEST_NAME = 200
 SHORTEST_KEY = 16  # bytes
 _FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total"}
+_SECOND = {"second", "second_total"}
 
 
 def _new_id() -> str:
@@ -85,6 +89,7 @@ class SiteSum:
     --------
     site_sum : Makes one.
     private_mean_of_sums : Makes a release of all sites' sums.
+    private_summary_of_sums : The same with the spread, if all sites have added up second moments.
 
     Examples
     --------
@@ -100,13 +105,24 @@ class SiteSum:
     site: str
     study: str
     id: str = field(default_factory=_new_id)
+    second: str | None = None  # which second moments it has, if any
+    second_total: tuple[int, ...] = ()  # in steps of the square of the grid
 
     def __post_init__(self) -> None:
         for argument in ("site", "study", "id"):
             _require_name(getattr(self, argument), argument)
-        whole = isinstance(self.total, tuple) and all(type(entry) is int for entry in (self.n, *self.total))
+        _require_second(self.second)
+        lists = (self.total, self.second_total)
+        whole = all(isinstance(x, tuple) and all(type(entry) is int for entry in x) for x in ((self.n,), *lists))
         if not (whole and isinstance(self.ball, Ball) and _is_possible(self.total, self.n, self.ball)):
             raise _not_a_sum()
+        if not _is_possible_square(self.moments):
+            raise _not_a_sum()
+
+    @property
+    def moments(self) -> MomentSums:
+        """All of its sums."""
+        return MomentSums(self.ball, self.n, self.second or "", self.total, self.second_total)
 
     def __repr__(self) -> str:
         return f"SiteSum(site={self.site!r}, study={self.study!r}, n={self.n}, {self.ball.space!r}, private)"
@@ -139,8 +155,9 @@ class SiteSum:
         """
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
-        place = {"space": space, "center": ball.center.tolist(), "radius": ball.radius, "grid": ball.grid}
+        place = {"space": space, "center": plain_array(ball.center), "radius": ball.radius, "grid": ball.grid}
         content = {"n": self.n, "total": list(map(str, self.total))}
+        content |= {"second": self.second, "second_total": list(map(str, self.second_total))}
         data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **place, **content}
         return data if key is None else data | {"mac": _code(data, key)}
 
@@ -178,11 +195,14 @@ class SiteSum:
         _require_code(data, key)
         try:
             ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
-            total, names = tuple(map(int, data["total"])), (data["site"], data["study"], data["id"])
-            made = cls(ball, data["n"], total, *names)
+            total, square = (tuple(map(int, data.get(name, []))) for name in ("total", "second_total"))
+            names = (data["site"], data["study"], data["id"])
+            made = cls(ball, data["n"], total, *names, data.get("second"), square)
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
             raise _not_a_sum() from None
-        if set(data) - {"mac"} != _FACTS or data["grid"] != ball.grid or data["total"] != list(map(str, total)):
+        expected = _FACTS | (_SECOND if data["format"] >= 2 else set())
+        written = data["total"] == list(map(str, total)) and data.get("second_total", []) == list(map(str, square))
+        if set(data) - {"mac"} != expected or data["grid"] != ball.grid or not written:
             raise _not_a_sum()
         return made
 
@@ -311,7 +331,24 @@ def _is_possible(total: Sequence[int], n: int, ball: Ball) -> bool:
     return 1 <= n <= MOST_RECORDS and len(total) == ball.space.dim and sum(x * x for x in total) <= longest**2
 
 
-def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> SiteSum:
+def _is_possible_square(sums: MomentSums) -> bool:
+    """Whether n records of the ball can have these second moments: none of a trace above n times the squared radius."""
+    dim, products = sums.ball.space.dim, sums.second_total
+    lengths = {"": 0, "full": dim * (dim + 1) // 2 + 1, "diagonal": dim + 1, "trace": 1}
+    if len(products) != lengths[sums.second] or not products:
+        return len(products) == lengths[sums.second]
+    squares, trace = products[:dim] if len(products) > 1 else products, products[-1]
+    most = sums.n * (Fraction(sums.ball.radius) / Fraction(2) ** sums.ball.grid) ** 2
+    within = all(abs(product) <= trace for product in products)
+    return within and min(squares) >= 0 and sum(squares) == trace <= most
+
+
+def _require_second(second: Any) -> None:
+    if second is not None and second not in SECOND_MOMENTS:
+        raise InputError(f"second = {second!r}: pass None or one of {', '.join(map(repr, SECOND_MOMENTS))}.")
+
+
+def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str, second: str | None = None) -> SiteSum:
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
@@ -328,6 +365,8 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     study : str
         What all sites agreed to call this collection of sums. One that is repeated needs another: sums of different
         studies cannot be pooled.
+    second : {None, "full", "diagonal", "trace"}
+        Which second moments to add up as well, in the same pass, for `private_summary_of_sums`; None: none.
 
     Returns
     -------
@@ -342,6 +381,7 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     See Also
     --------
     private_mean_of_sums : Makes a release of all sites' sums.
+    private_summary_of_sums : The same with the spread, if all sites have added up second moments.
 
     Examples
     --------
@@ -352,10 +392,14 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str) -> Site
     """
     _require_name(site, "site")
     _require_name(study, "study")
+    _require_second(second)
     ball = as_ball(ball)
     with kernels_for(MOST_RECORDS):
         records = Bounded(X, ball)
-        return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
+        if second is None:
+            return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
+        sums = records.moment_sums(second)
+        return SiteSum(ball, records.n, sums.first_total, site, study, second=second, second_total=sums.second_total)
 
 
 def private_mean_of_sums(
@@ -415,16 +459,100 @@ def private_mean_of_sums(
     >>> rd.private_mean_of_sums(sums, rd.GDP(1.0)).n
     1000
     """
-    guarantee = as_guarantee(guarantee)
-    ball = _common_ball(sums)
-    _require_different_sites(sums)
-    require_ledger(ledger)
-    n, statistic = sum(site.n for site in sums), "frechet-mean" if ball.space.is_flat else "tangent-mean"
-    prepared = prepare(Query(ball, n, guarantee, mechanism, calibration, statistic=statistic))
+    ball = _poolable(sums, ledger)
+    statistic = "frechet-mean" if ball.space.is_flat else "tangent-mean"
+    query = Query(ball, _count(sums), as_guarantee(guarantee), mechanism, calibration, statistic=statistic)
+    prepared = prepare(replace(query, can_fill=False))
     if by_name(prepared.mechanism).input not in ("coordinates", "point"):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
     warn_of(prepared.doubts)
     return prepared.release_of(lambda: pooled_value(sums), ledger, note)
+
+
+def private_summary_of_sums(
+    sums: Sequence[SiteSum],
+    guarantee: Guarantee | str,
+    *,
+    mechanism: MechanismName = "auto",
+    ledger: Ledger | None = None,
+    note: str = "",
+) -> Summary:
+    """A private summary of the records of all sites, from their sums: what `private_summary` makes of all together.
+
+    Parameters
+    ----------
+    sums : sequence of SiteSum
+        One of each site, all made with the same `second`.
+    guarantee : Guarantee or str
+        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    mechanism : str
+        As of `private_summary`.
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
+
+    Returns
+    -------
+    Summary
+        Of all records together, `n` is their number. What may be published is this, not the sums.
+
+    Raises
+    ------
+    InputError
+        If a sum or a site is there twice, balls or studies differ, or sums have no or other second moments.
+    MechanismError
+        If no mechanism, or not the one asked for, gives the guarantee.
+    BudgetExceeded
+        If the ledger refuses; nothing was spent.
+
+    See Also
+    --------
+    site_sum : What each site does.
+    private_summary : Of records in one place.
+
+    Examples
+    --------
+    >>> import numpy as np, riemdp as rd
+    >>> ball, parts = rd.Ball(rd.Euclidean(1), [0.0], 1.0), {"north": np.zeros((500, 1)), "south": np.ones((500, 1))}
+    >>> sums = [rd.site_sum(X, ball, site=name, study="pilot", second="full") for name, X in parts.items()]
+    >>> rd.private_summary_of_sums(sums, rd.GDP(1.0)).n
+    1000
+    """
+    ball, pooled = _poolable(sums, ledger), pooled_moments(sums)
+    statistic = Moments(pooled.second)
+    prepared = prepare(Query(ball, pooled.n, as_guarantee(guarantee), mechanism, statistic=statistic))
+    warn_of(prepared.doubts)
+    law = statistic.with_noise(by_name(prepared.mechanism))
+    return as_summary(prepared.release_of(lambda: law.of_sums(pooled), ledger, note))
+
+
+def pooled_moments(sums: Sequence[SiteSum]) -> MomentSums:
+    """The moments of all records of these sums. **Private**: what noise is added to."""
+    kinds = {one.second for one in sums}
+    if None in kinds or len(kinds) > 1:
+        raise InputError(
+            "sums: for a summary, all sites must have the same second moments; let each call site_sum with the same "
+            "second=, such as 'full'."
+        )
+    both = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*map(_totals, sums), strict=True)]
+    return MomentSums(sums[0].ball, _count(sums), str(kinds.pop()), *map(tuple, both))
+
+
+def _totals(one: SiteSum) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return one.total, one.second_total
+
+
+def _count(sums: Sequence[SiteSum]) -> int:
+    return sum(one.n for one in sums)
+
+
+def _poolable(sums: Sequence[SiteSum], ledger: Ledger | None) -> Ball:
+    """The common ball, of sums of different sites of one study, by their public fields."""
+    ball = _common_ball(sums)
+    _require_different_sites(sums)
+    require_ledger(ledger)
+    return ball
 
 
 def pooled_value(sums: Sequence[SiteSum]) -> Array:

@@ -8,12 +8,12 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.summary import Summary
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.worth import warn_of
+from riemdp.summaries.summary import Summary, as_summary
 from riemdp.written import BallMapping
 
 
@@ -88,6 +88,4 @@ def private_summary(
     require_ledger(ledger)
     records, prepared = prepared_for(X, ball, guarantee, mechanism=mechanism, adapt=adapt, statistic=Moments(second))
     warn_of(prepared.doubts)
-    release = prepared.release(records, ledger, note)
-    assert isinstance(release, Summary)
-    return release
+    return as_summary(prepared.release(records, ledger, note))

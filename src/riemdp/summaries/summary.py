@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import whole_number
 from riemdp.caching import cached_property
+from riemdp.errors import InputError
 from riemdp.io.values import frozen
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.transport import transport
+from riemdp.population import SUMMARY_REGIONS
 from riemdp.privacy.release import Release
-from riemdp.privacy.spread import NoisyMoments, Spread
+from riemdp.regions import Region
+from riemdp.summaries.spread import NoisyMoments, Spread
 
 Array = NDArray[Any]
 
@@ -60,7 +63,7 @@ class Modes:
         return len(self.variances)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Release):
     """Mean, spread and modes of the records in one release; see `private_summary`, which makes it.
 
@@ -122,7 +125,7 @@ class Summary(Release):
     ((2,), (2, 2))
     """
 
-    moments: NoisyMoments = field(kw_only=True, repr=False)
+    moments: NoisyMoments = field(kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -203,6 +206,12 @@ class Summary(Release):
             significant=spread.significant[:count],
         )
 
+    def region(self, level: float = 0.95, of: str = "records") -> Region:
+        """Where the mean is: of the records (the noise alone), or `of="population"` (sampling and noise)."""
+        if of not in SUMMARY_REGIONS:
+            raise InputError(f"of = {of!r}: pass one of {', '.join(map(repr, SUMMARY_REGIONS))}.")
+        return SUMMARY_REGIONS[of](self, level)
+
     def _tangent_vectors(self, coords: Array) -> Array:
         """Vectors (k, *point_shape) at the mean, for k = 0 as well."""
         shape = (len(coords), *np.shape(self.value))
@@ -233,3 +242,9 @@ class Summary(Release):
     def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
         read = super()._read(found)
         return read | {"moments": NoisyMoments.from_dict(found["moments"], read["space"].dim)}
+
+
+def as_summary(release: Release) -> Summary:
+    """For whoever has asked for one."""
+    assert isinstance(release, Summary)
+    return release

@@ -23,7 +23,7 @@ from riemdp.manifolds.scalars import t_cot, t_coth
 Array = NDArray[Any]
 # The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
 TRACY_WIDOM = 0.98
-# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.25 there.
+# A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.27 there.
 MOST_CURVED = 1.9
 
 
@@ -87,14 +87,18 @@ class NoisyMoments:
 
     def fill(self, radius: float) -> float:
         """Root mean square distance of the records to the centre, in radii."""
-        return math.sqrt(min(max(self.trace / radius**2, 0.0), 1.0))
+        return share_of_radius(self.trace, radius)
 
     def mean_coordinates(self, space: Space, radius: float) -> Array:
         """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
+        return np.asarray(self.inverse_hessian(space, radius) @ self.first)
+
+    def inverse_hessian(self, space: Space, radius: float) -> Array:
+        """H⁻¹ (d, d): how errors of the first moment become those of the mean."""
         if space.is_flat:
-            return self.first
+            return np.eye(self.dim)
         curvatures, axes = np.linalg.eigh(mean_curvature(space, self.about_centre(radius).matrix))
-        return np.asarray(axes @ ((self.first @ axes) / _hessian(curvatures)))
+        return np.asarray((axes / _hessian(curvatures)) @ axes.T)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -115,10 +119,15 @@ class NoisyMoments:
         return cls(data["kind"], first, second, **noise)
 
 
+def share_of_radius(mean_square: float, radius: float) -> float:
+    """The root of a mean square distance, with noise, in radii: from 0 to 1."""
+    return math.sqrt(min(max(mean_square / radius**2, 0.0), 1.0))
+
+
 def _positive(number: Any) -> float:
     if not isinstance(number, float) or not 0 < number < math.inf:
         raise ValueError(number)
-    return number
+    return float(number)
 
 
 # --- curvature -------------------------------------------------------------------------------------------------

@@ -1,0 +1,227 @@
+"""The pictures of the guides, one function each. docs/pictures.py writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyBboxPatch
+
+import riemdp as rd
+from riemdp.plots import plot_release, plot_utility, tradeoff
+from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, light
+
+
+def canvas(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure and its only axes."""
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    return figure, figure.subplots()
+
+
+# --- releases ----------------------------------------------------------------------------------------------
+
+
+def start() -> Figure:
+    """What `riemdp mean ... --plot` draws in the five-minute start."""
+    signals = np.random.default_rng(0).normal(size=(1000, 3, 50))
+    X = signals @ signals.transpose(0, 2, 1) / 50
+    ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(3), 0.2, 5.0)
+    return plot_release(rd.private_mean(X, ball, rd.PureDP(1.0)))
+
+
+def hyperbolic() -> Figure:
+    """A private mean in the disc."""
+    y = 0.5 * np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
+    square = (y**2).sum(axis=-1, keepdims=True)
+    space = rd.Hyperbolic(2)
+    ball = rd.Ball(space, space.origin, 2 * np.arctanh(0.9))
+    X = np.concatenate([1 + square, 2 * y], axis=-1) / (1 - square)
+    return plot_release(rd.private_mean(X, ball, rd.PureDP(1.0)))
+
+
+def histograms() -> Figure:
+    """Mean shares, exact and private."""
+    shares = np.random.default_rng(0).dirichlet([8.0, 4.0, 2.0, 1.0, 0.5], size=800)
+    names = ["housing", "food", "transport", "leisure", "other"]
+    space = rd.Sphere(4)
+    ball = rd.Ball(space, np.full(5, 5**-0.5), np.arccos(5**-0.5))
+    exact = rd.frechet_mean(np.sqrt(shares), space).point ** 2
+    private = rd.private_mean(np.sqrt(shares), ball, rd.GDP(0.5)).value ** 2
+    figure, ax = canvas(6.5, 3.2)
+    both = (-0.2, exact, BLACK, "exact mean (NOT private)"), (0.2, private, VERMILION, "private mean, mu = 0.5")
+    for offset, values, colour, name in both:
+        bars = ax.bar(np.arange(5) + offset, values, width=0.38, color=colour, label=name)
+        ax.bar_label(bars, [f"{value:.0%}" for value in values], fontsize=8, padding=1)
+    ax.set_xticks(range(5), names)
+    ax.set_yticks([])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.legend(frameon=False)
+    return figure
+
+
+# --- choosing ----------------------------------------------------------------------------------------------
+
+
+def choosing_ball() -> Figure:
+    """What the ball does to records."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2)) * 0.55 + [0.45, 0.2]
+    X = np.concatenate([X, [[2.3, 1.5], [2.6, -0.3], [-1.9, 0.9]]])
+    length = np.linalg.norm(X, axis=1)
+    outside = length > 1.5
+    moved = 1.5 * X[outside] / length[outside, None]
+    figure, ax = canvas(6.5, 4)
+    ax.add_patch(Circle((0, 0), 1.5, facecolor="#FFF3DC", edgecolor="#E69F00", linestyle="--", linewidth=1.5))
+    ax.plot(*X[~outside].T, "o", color=GREY, markersize=4, label="record")
+    ax.plot(*X[outside].T, "o", color=GREY, markersize=4, fillstyle="none")
+    for there, rim in zip(X[outside], moved, strict=True):
+        ax.annotate("", rim, there, arrowprops={"arrowstyle": "->", "color": GREY, "linewidth": 0.8})
+    ax.plot(*moved.T, "o", color=VERMILION, markersize=5, label="where a record outside is moved")
+    ax.plot(0, 0, "s", color=BLACK, fillstyle="none", markersize=7, label="public centre")
+    ax.plot([0, -1.5 * np.cos(0.9)], [0, -1.5 * np.sin(0.9)], color="#E69F00")
+    ax.text(-0.72, -0.5, "radius", color="#8A5F00", fontsize=9, ha="right")
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    return figure
+
+
+def choosing_error() -> Figure:
+    """Predicted errors against the number of records, for three balls."""
+    figure, ax = canvas(6.5, 3.4)
+    numbers = [100, 200, 500, 1000, 2000, 5000]
+    for low, high, colour, marker in [(0.1, 10.0, VERMILION, "o"), (0.2, 5.0, BLUE, "s"), (0.5, 2.0, GREEN, "^")]:
+        ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(3), low, high)
+        errors = [rd.plan(ball, n=n, guarantee=rd.GDP(1.0))[0].expected_error for n in numbers]
+        name = f"eigenvalues {low:g} to {high:g} (radius {ball.radius:.1f})"
+        ax.loglog(numbers, errors, marker=marker, color=colour, label=name)
+    ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    ax.set_yticks([0.001, 0.003, 0.01, 0.03, 0.1], ["0.001", "0.003", "0.01", "0.03", "0.1"])
+    ax.minorticks_off()
+    ax.set(xlabel="records", ylabel="predicted error, mu = 1")
+    ax.legend(frameon=False, fontsize=9)
+    light(ax)
+    return figure
+
+
+def choosing_budget() -> Figure:
+    """What an adversary can reach, for some guarantees."""
+    figure, ax = canvas(6.5, 3.8)
+    alarms = np.linspace(0, 1, 401)
+    looks = {"mu=2": (VERMILION, "-"), "mu=1": (BLUE, "-"), "mu=0.5": (GREEN, "-"), "epsilon=1": (BLUE, "--")}
+    for name, (colour, line) in looks.items():
+        ax.plot(alarms, 1 - tradeoff(name, alarms), line, color=colour, label=name.replace("=", " = "))
+    ax.plot([0, 1], [0, 1], ":", color=GREY, label="no release: a guess")
+    ax.axvline(0.05, color="0.8", linewidth=1, zorder=0)
+    ax.set(xlabel="false alarms", ylabel="right at most", xlim=(0, 1), ylim=(0, 1))
+    ticks = [0, 0.05, 0.25, 0.5, 0.75, 1]
+    ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    ax.set_yticks(ticks[2:], [f"{tick:.0%}" for tick in ticks[2:]])
+    ax.legend(frameon=False, fontsize=9)
+    light(ax)
+    return figure
+
+
+def plan() -> Figure:
+    """What `riemdp plan ... --plot` draws."""
+    ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(3), 0.2, 5.0)
+    return plot_utility(ball, rd.PureDP(1.0), n=1000)
+
+
+# --- trust -------------------------------------------------------------------------------------------------
+
+
+def audit() -> Figure:
+    """Outputs of a mechanism for two neighbouring data sets, and the event that tells them apart."""
+    rng = np.random.default_rng(0)
+    figure = Figure(figsize=(7, 3), layout="constrained", facecolor="white")
+    bins = np.linspace(-5, 7, 70)
+    axes, verdicts = figure.subplots(1, 2, sharey=True), ("the noise that is needed", "half of it: caught")
+    for ax, verdict, shift in zip(axes, verdicts, (1.0, 2.0), strict=True):
+        a, b = rng.laplace(0.0, 1.0, 10**5), rng.laplace(shift, 1.0, 10**5)
+        found = rd.audit_draws(a, b, rd.PureDP(1.0))
+        ax.hist(a, bins, color=GREY, alpha=0.6, label="outputs for some records")
+        ax.hist(b, bins, color=VERMILION, alpha=0.5, label="and with one of them replaced")
+        ax.set_title(f"{verdict}\nclaimed epsilon = 1, found at least {found.lower['epsilon']:.2f}", fontsize=10)
+        ax.set_yticks([])
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def ledger() -> Figure:
+    """Squares of mu add up; what does not fit is refused."""
+    figure, ax = canvas(7, 1.9)
+    left = 0.0
+    refused = {"color": "none", "edgecolor": VERMILION, "linestyle": "--", "linewidth": 1.5}
+    first, second = {"color": SKY}, {"color": "#A9D8F2"}
+    for mu, name, look in ((0.6, "first release", first), (0.5, "second", second), (0.7, "third: refused", refused)):
+        ax.barh(0, mu**2, left=left, height=0.5, **look)
+        ax.text(left + min(mu**2, 1 - left) / 2, 0, f"{name}\nmu = {mu:g}", ha="center", va="center", fontsize=9)
+        left += mu**2
+    ax.plot([1, 1], [-0.35, 0.35], color=BLACK, linewidth=2)
+    ax.text(1, 0.38, "budget: mu = 1", ha="center", va="bottom", fontsize=9)
+    ax.set(xlim=(0, 1.15), ylim=(-0.4, 0.6), yticks=[], xlabel="squares of mu, added up", xticks=[0, 0.36, 0.61, 1])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+# --- where records are -------------------------------------------------------------------------------------
+
+Place = tuple[float, float]
+
+
+def box(ax: Any, place: Place, text: str, colour: str = "#F2F2F2", size: Place = (1.7, 0.62)) -> None:
+    """A box with a text."""
+    corner = place[0] - size[0] / 2, place[1] - size[1] / 2
+    ax.add_patch(FancyBboxPatch(corner, *size, boxstyle="round,pad=0.03", facecolor=colour, edgecolor="0.55"))
+    ax.text(*place, text, ha="center", va="center", fontsize=9)
+
+
+def arrow(ax: Any, start: Place, end: Place) -> None:
+    """From one place to another."""
+    ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "0.35", "linewidth": 1.2})
+
+
+def flow(sources: list[str], sums: str, middle: str) -> Figure:
+    """Several sources, each with a sum; one place that adds them and the noise; the release."""
+    figure, ax = canvas(8, 0.8 * len(sources) + 0.7)
+    heights = [0.8 * (len(sources) - 1 - i) for i in range(len(sources))]
+    centre = float(np.mean(heights))
+    for name, y in zip(sources, heights, strict=True):
+        box(ax, (0, y), name)
+        arrow(ax, (0.9, y), (2.75, 0.6 * y + 0.4 * centre))
+    ax.text(1.75, heights[0] + 0.28, sums, ha="center", va="center", fontsize=9, color=VERMILION)
+    box(ax, (3.75, centre), middle, "#FFF3DC", (1.9, 1.0))
+    arrow(ax, (4.75, centre), (5.6, centre))
+    box(ax, (6.5, centre), "private mean:\nmay be published", "#DCEFE6")
+    ax.set(xlim=(-1, 7.5), ylim=(-0.6, heights[0] + 0.6), aspect="equal")
+    ax.set_axis_off()
+    return figure
+
+
+def out_of_core() -> Figure:
+    """Blocks of a file."""
+    blocks = ["block 1 of the file", "block 2", "block 3, ..."]
+    return flow(blocks, "sums, one at a time", "one exact total,\nplus noise, once")
+
+
+def cluster() -> Figure:
+    """Workers and the client."""
+    workers = ["worker 1", "worker 2", "worker 3"]
+    return flow(workers, "exact sums (private)", "your process:\ntotal, ledger,\nnoise, once")
+
+
+def silos() -> Figure:
+    """Hospitals and the coordinator."""
+    hospitals = ["hospital A", "hospital B", "hospital C"]
+    return flow(hospitals, "exact sums (private)", "coordinator:\ntotal, ledger,\nnoise, once")
+
+
+GUIDES: dict[str, Callable[[], Figure]] = {
+    "start": start, "plan": plan, "hyperbolic": hyperbolic, "histograms": histograms,
+    "choosing-ball": choosing_ball, "choosing-error": choosing_error, "choosing-budget": choosing_budget,
+    "audit": audit, "ledger": ledger, "out-of-core": out_of_core, "cluster": cluster, "silos": silos,
+}  # fmt: skip

@@ -1,0 +1,149 @@
+"""Cholesky factors of many small matrices: compiled or by LAPACK, as `riemdp.kernels.spectral` chooses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.kernels.constants import ASYMMETRY, CONDITIONING, LANES, SMALLEST, SMALLEST_NORMAL, SQUARES, UNIT_ROUNDOFF
+from riemdp.kernels.spectral import _compiled, _floats, _grain, _run, asymmetry, positive_definite, symmetric_part
+
+Array = NDArray[Any]
+
+
+@cache
+def strict_upper(k: int) -> tuple[Array, Array]:
+    """Rows and columns of the entries above the diagonal, row by row."""
+    return np.triu_indices(k, 1)
+
+
+def log_cholesky(factor: Array) -> Array:
+    """(log diag L, strict lower triangle of L, column by column) of lower triangular matrices (..., k, k)."""
+    i, j = strict_upper(factor.shape[-1])
+    diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
+    return np.concatenate([np.log(diagonal), factor[..., j, i]], axis=-1)
+
+
+def conditioning(factor: Array, diagonal: Array) -> Array:
+    """tr(D A⁻¹ D) (1 + |L|), A = L Lᵀ and D² its diagonal: how the roundings of A move its chart."""
+    inverse = np.linalg.inv(factor)
+    trace = (inverse**2 * diagonal[..., None, :]).sum(axis=(-2, -1))
+    return np.asarray(trace * (1 + np.sqrt(diagonal.sum(axis=-1))))
+
+
+@dataclass(frozen=True)
+class FactorSum:
+    """Sum of the charts (log diag L, strict lower triangle) of n matrices, and what bounds its rounding."""
+
+    total: Array
+    count: int
+    smallest: float  # pivot of all
+    conditioning: float  # sum of `conditioning`; NaN if a matrix has no factor
+    squares: float  # sum of the charts' squared lengths
+    asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
+    k: int
+
+    @property
+    def is_valid(self) -> bool:
+        """Every record was symmetric and positive definite."""
+        finite = math.isfinite(self.squares + self.conditioning)
+        return self.smallest > SMALLEST_NORMAL and self.asymmetry <= 0.0 and finite
+
+    @property
+    def rounding(self) -> float:
+        """Bound on the error of `total / count`, first order in u: docs/proofs/spaces/spd_log_cholesky.md."""
+        grain = _grain(self.count, self.k)
+        chain = grain // (LANES if _compiled(self.count, self.k) else 1) + LANES + 16 + self.count // grain
+        mean = self.conditioning / self.count
+        return factor_rounding(self.k, mean) + UNIT_ROUNDOFF * chain * math.sqrt(self.squares / self.count)
+
+
+def factor_rounding(k: int, conditioned: float) -> float:
+    """Bound on the error of the chart of a matrix of this `conditioning`, first order in u."""
+    return 2 * k * (k + 2) * UNIT_ROUNDOFF * conditioned
+
+
+def sum_factors(x: Array) -> FactorSum:
+    """The charts of the records (n, k, k), added up; never more than a block of them is held."""
+    n, k = len(x), x.shape[-1]
+    make = _compiled_sum if _compiled(n, k) else _lapack_sum
+    totals, stats = (np.array(part) for part in zip(*_run(make(x), n, k), strict=True))
+    return FactorSum(
+        total=totals.sum(axis=0),
+        count=n,
+        smallest=float(stats[:, SMALLEST].min()),
+        conditioning=float(stats[:, CONDITIONING].sum()),
+        squares=float(stats[:, SQUARES].sum()),
+        asymmetry=float(stats[:, ASYMMETRY].max()),
+        k=k,
+    )
+
+
+def record_factors(x: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The chart of each record by itself, and which records have a positive definite symmetric part."""
+    n, k = len(x), x.shape[-1]
+    charts = np.empty((n, k * (k + 1) // 2))
+    make = _compiled_each if _compiled(n, k) else _lapack_each
+    return charts, np.concatenate(_run(make(x, charts), n, k))
+
+
+_NO_VECTOR, _NO_MATRIX = np.empty(0), np.empty((0, 0))
+
+
+def _compiled_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
+    from riemdp.kernels import cholesky
+
+    def task(i: int, j: int) -> tuple[Array, Array]:
+        total, stats = np.zeros(x.shape[-1] * (x.shape[-1] + 1) // 2), np.array([np.inf, 0.0, 0.0, 0.0])
+        cholesky.log_cholesky(_floats(x[i:j]), True, total, stats, _NO_MATRIX, _NO_VECTOR)
+        return total, stats
+
+    return task
+
+
+def _compiled_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
+    from riemdp.kernels import cholesky
+
+    def task(i: int, j: int) -> NDArray[np.bool_]:
+        pivots = np.empty(j - i)
+        cholesky.log_cholesky(_floats(x[i:j]), False, _NO_VECTOR, _NO_VECTOR, out[i:j], pivots)
+        return np.asarray(pivots > 0) & np.isfinite(out[i:j]).all(axis=1)
+
+    return task
+
+
+def _lapack_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
+    def task(i: int, j: int) -> tuple[Array, Array]:
+        block = _floats(x[i:j])
+        with np.errstate(all="ignore"):
+            charts, usable, factors = _factors(symmetric_part(block))
+            skew = asymmetry(block).max() if usable.all() else 0.0
+            if not usable.all():
+                return charts.sum(axis=0), np.array([np.nan, np.nan, np.nan, skew])
+            bound = conditioning(factors, np.diagonal(symmetric_part(block), axis1=1, axis2=2)).sum()
+        least = np.diagonal(factors, axis1=1, axis2=2).min() ** 2
+        return charts.sum(axis=0), np.array([least, bound, (charts**2).sum(), skew])
+
+    return task
+
+
+def _lapack_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
+    def task(i: int, j: int) -> NDArray[np.bool_]:
+        with np.errstate(all="ignore"):
+            out[i:j], usable, _ = _factors(symmetric_part(_floats(x[i:j])))
+        return usable
+
+    return task
+
+
+def _factors(block: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+    """The charts of symmetric matrices, those that have one, and their factors; the identity stands for the others."""
+    usable = positive_definite(block)
+    factors = np.linalg.cholesky(np.where(usable[:, None, None], block, np.eye(block.shape[-1])))
+    return log_cholesky(factors), usable, factors

@@ -1,0 +1,91 @@
+"""What a release is called, which numbers it has, and how its rows and columns are named, wherever it is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from riemdp.display import MOST_COLUMNS, Numbers
+from riemdp.errors import InputError
+from riemdp.io.values import numbers_of
+from riemdp.manifolds import Space
+from riemdp.manifolds.base import Array
+from riemdp.privacy.release import Release
+from riemdp.statistics.class_means import CLASS_MEANS
+
+STATISTIC_NAMES = {
+    "frechet-mean": "Fréchet mean",
+    "tangent-mean": "tangent mean",
+    CLASS_MEANS: "tangent means of the classes",
+}
+
+
+def noun(release: Release) -> str:
+    """What was released, in words."""
+    return STATISTIC_NAMES.get(release.statistic, release.statistic)
+
+
+def title(release: Release) -> str:
+    """What it is, and of how many records."""
+    return f"Private {noun(release)} of {release.n:,} records"
+
+
+def spaces(release: Release) -> tuple[Space, ...]:
+    """That of the mean of each class, or of the one mean."""
+    return release.space.parts if release.statistic == CLASS_MEANS else (release.space,)
+
+
+def has_classes(release: Release) -> bool:
+    """Whether it is of several means at once."""
+    return len(spaces(release)) > 1
+
+
+def error_of_one(release: Release) -> float:
+    """Predicted for one mean: root mean square distance by which noise moves it."""
+    return release.expected_error / math.sqrt(len(spaces(release)))
+
+
+def kind_of_ball(release: Release) -> str:
+    """Whether the ball in which noise was drawn was given, 'public', or paid for and found, 'private'."""
+    return "private" if release.stages else "public"
+
+
+def named_numbers(release: Release, names: Sequence[str] | None = None) -> list[Numbers]:
+    """The arrays of the value; names, if given, are those of the rows of each array that has so many.
+
+    A square matrix has the same names for its columns. Class means are rows, if these are short enough, and names are
+    those of the classes.
+    """
+    arrays, words = _arrays(release), checked_names(names)
+    if words and len(words) not in {len(array) for array in arrays if array.ndim}:
+        rows = " or ".join(str(len(array)) for array in arrays)
+        raise InputError(f"names has {len(words)} of them: pass {rows}, one for each row of the released value.")
+    if release.kind == "point" and release.space.picture == "landmarks" and arrays[0].ndim == 2:
+        return [Numbers(arrays[0], words, ("x", "y"))]
+    return [_named(array, words, is_square=not has_classes(release)) for array in arrays]
+
+
+def _arrays(release: Release) -> list[Array]:
+    if not has_classes(release):
+        return numbers_of(release.value, release.kind)
+    rows = release.value.reshape(len(spaces(release)), -1)
+    return [rows if rows.shape[1] <= MOST_COLUMNS else release.value]
+
+
+def _named(array: Array, words: tuple[str, ...], *, is_square: bool) -> Numbers:
+    """With the names, where they fit."""
+    if not array.ndim or len(array) != len(words):
+        return Numbers(array)
+    return Numbers(array, words, words if is_square and array.shape == (len(words),) * 2 else ())
+
+
+def checked_names(names: Sequence[str] | None, count: int | None = None) -> tuple[str, ...]:
+    """Names as a tuple, none as an empty one; InputError if they are no texts, or not so many."""
+    if names is None:
+        return ()
+    texts = () if isinstance(names, str) else tuple(names)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"names = {names!r:.100}: pass a list of texts, such as ['x', 'y', 'z'].")
+    if count is not None and len(texts) != count:
+        raise InputError(f"names has {len(texts)} of them: pass {count}, one for each row of a point.")
+    return texts

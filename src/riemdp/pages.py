@@ -1,0 +1,222 @@
+"""What is on the page of each thing that shows itself: in `print`, in a notebook, on the command line, in a report.
+
+A class of releases with more to show registers a page of its own: `@page_of.register`, made of `release_page` and what
+it adds to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
+
+import numpy as np
+
+from riemdp.accounting.guarantee import Guarantee
+from riemdp.audit import Audit
+from riemdp.check import Check
+from riemdp.display import Numbers, Page, Table, page_of
+from riemdp.errors import RiemdpError
+from riemdp.labels import kind_of_ball, named_numbers, title
+from riemdp.manifolds import Space
+from riemdp.manifolds.base import Array
+from riemdp.plots.guarantees import symbolic
+from riemdp.privacy.bounded import Ball
+from riemdp.privacy.ledger import Entry, Ledger
+from riemdp.privacy.release import Plan, Release
+from riemdp.promises import detection_percentage, promise
+from riemdp.statistics.plans import PlanTable
+from riemdp.summaries.summary import Summary
+
+MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
+MOST_ENTRIES = 50  # of a ledger, the latest
+MOST_MODES = 5  # of a summary
+MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
+
+
+# --- guarantees and balls --------------------------------------------------------------------------------------
+
+
+def short(guarantee: Guarantee, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A guarantee without its assumptions, to 6 digits."""
+    digits = Context(prec=6, rounding=rounding)
+    values = {name: float(digits.create_decimal(repr(value))) for name, value in guarantee.parameters.items()}
+    return f"({', '.join(f'{name} = {value:g}' for name, value in values.items())})-{guarantee.notion}"
+
+
+@page_of.register
+def guarantee_page(guarantee: Guarantee) -> Page:
+    """What it promises, in words, and what an attacker is left with."""
+    words, _ = promise(guarantee)
+    attacker = f"right at most {detection_percentage(guarantee)} of the time, where blind guesses are 5 % of the time"
+    facts = {"guarantee": f"{guarantee.notion}, {guarantee.adjacency} adjacency", "in words": words}
+    facts["an attacker"] = f"who is wrong at most 5 % of the time when a record was not in is {attacker}"
+    return Page(symbolic(guarantee, exact=True), facts | _assuming(guarantee))
+
+
+def _assuming(guarantee: Guarantee) -> dict[str, str]:
+    return {"assuming": "; ".join(guarantee.assumptions)} if guarantee.assumptions else {}
+
+
+@page_of.register
+def ball_page(ball: Ball) -> Page:
+    """Where it is and how large."""
+    facts = {"space": f"{ball.space!r}, dimension {ball.space.dim:,}", "centre": center_words(ball.space, ball.center)}
+    is_whole = ball.center.size > MOST_OF_CENTER and not _is_origin(ball.space, ball.center)
+    values = (Numbers(ball.center),) if is_whole else ()
+    where = "around the origin of" if _is_origin(ball.space, ball.center) else "in"
+    facts["radius"] = f"{ball.radius:.6g}"
+    line = f"radius {ball.radius:.6g} {where} {ball.space!r}"
+    return Page(f"Ball of {line}", facts, values, line=line)
+
+
+def center_words(space: Space, center: Array, elsewhere: str = "see below") -> str:
+    """The centre of a ball in a line; where it does not fit, where it is shown instead."""
+    if _is_origin(space, center):
+        return "the origin of the space (identity, zero, north pole, regular polygon)"
+    if center.size > MOST_OF_CENTER:
+        return elsewhere
+    return np.array2string(center, precision=4, separator=", ").replace("\n", "")
+
+
+def _is_origin(space: Space, center: Array) -> bool:
+    return np.array_equal(center, space.origin)
+
+
+# --- releases and plans ----------------------------------------------------------------------------------------
+
+
+@page_of.register
+def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
+    """What was released, what it promises and how it was made."""
+    facts = {
+        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
+        "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
+        "expected error": f"{_error_words(release)} ({MEANING})",
+        **_assuming(release.guarantee),
+    }
+    name = f"{title(release)}, {release.space!r}"
+    line = f"{name}, {short(release.guarantee)}, {release.mechanism}"
+    return Page(name, facts, named_numbers(release, names), line=line)
+
+
+def _error_words(release: Release) -> str:
+    words = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
+    found = f", in a {kind_of_ball(release)} ball of radius {release.ball.radius:.4g}" if release.stages else ""
+    return words + found
+
+
+@page_of.register
+def summary_page(summary: Summary, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, and how the records spread."""
+    page = release_page(summary, names)
+    return replace(page, facts=page.facts | spread_facts(summary))
+
+
+def spread_facts(summary: Summary) -> dict[str, str]:
+    """Root mean square distance to the mean, and the directions that are more than noise."""
+    modes = summary.modes()
+    shares = ", ".join(f"{ratio:.0%}" for ratio in modes.ratios[:MOST_MODES])
+    more = ", ..." if len(modes) > MOST_MODES else ""
+    found = f"{len(modes)} beyond noise, with {shares}{more} of the variance" if len(modes) else "none beyond noise"
+    return {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
+
+
+@page_of.register
+def plan_page(plans: PlanTable) -> Page:
+    """What each mechanism would do."""
+    place = f"{plans.n:,} records of {plans.ball.space!r} in a ball of radius {plans.ball.radius:.6g}"
+    notes = [f"Expected error: {MEANING}.", *(f"{_name(row)}: {row.note}." for row in plans if row.note)]
+    return Page(f"{place}, {short(plans.guarantee)}", tables=[plan_rows(plans, plans.ball.radius)], notes=notes)
+
+
+def plan_rows(plans: Sequence[Plan], radius: float) -> Table:
+    """A row for each plan."""
+    head = ["mechanism", "expected error", "of the radius", "scale", "sensitivity"]
+    numbers = ((row.expected_error, row.scale, row.sensitivity) for row in plans)
+    cells = [[f"{e:.4g}", f"{e / radius:.3g}", f"{scale:.4g}", f"{move:.4g}"] for e, scale, move in numbers]
+    return Table(head, [[_name(row), *rest] for row, rest in zip(plans, cells, strict=True)], head[1:])
+
+
+def _name(row: Plan) -> str:
+    return f"{row.mechanism}, adaptive" if row.rounds else row.mechanism
+
+
+# --- ledgers ---------------------------------------------------------------------------------------------------
+
+
+@page_of.register
+def ledger_page(ledger: Ledger) -> Page:
+    """Budget, what is spent and left of it, and the latest entries; or why the file cannot be read."""
+    try:
+        facts, entries = balance(ledger), ledger.history()
+    except RiemdpError as problem:
+        return Page(f"Ledger {ledger.path.name}", {"budget": short(ledger.budget)}, warning=str(problem))
+    tables = [entry_rows(entries)] if entries else []
+    return Page(f"Ledger {ledger.path.name}", facts | {"releases charged": f"{len(entries):,}"}, tables=tables)
+
+
+def balance(ledger: Ledger) -> dict[str, str]:
+    """Budget, spent and left, in words."""
+    parts = {"budget": (ledger.budget, ROUND_HALF_EVEN), "spent": (ledger.spent, ROUND_UP)}
+    parts["left"] = (ledger.remaining, ROUND_DOWN)  # so that what is shown can be asked for
+    return {name: short(amount, rounding) if amount else "nothing" for name, (amount, rounding) in parts.items()}
+
+
+def entry_rows(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> Table:
+    """A row for each entry, or for the latest ones."""
+    head = ["id", "time (UTC)", "status", "guarantee", "what"]
+    kept = entries[-most:]
+    caption = "" if len(kept) == len(entries) else f"The latest {most} of {len(entries):,} entries."
+    return Table(head, [_entry_cells(entry) for entry in kept], ["id"], caption)
+
+
+def _entry_cells(entry: Entry) -> list[str]:
+    when = entry.time_utc.removesuffix("+00:00").replace("T", " ")
+    return [str(entry.id), when, entry.status, short(entry.guarantee), entry.description]
+
+
+# --- looks that are no releases ----------------------------------------------------------------------------------
+
+
+@page_of.register
+def check_page(found: Check) -> Page:
+    """How records lie in a ball, after the words that this is not private."""
+    quantiles = ", ".join(f"{level:.0%}: {value:.4g}" for level, value in found.distances.items())
+    facts = {
+        "records": f"{found.n:,}",
+        "inside": f"{found.inside:,}",
+        "outside": f"{found.outside:,} (a release moves them onto the rim of the ball)",
+        "unusable": f"{found.unusable:,} (a release takes the centre instead)",
+        "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
+    }
+    look_again = {"look again": " ".join(found.findings)} if found.findings else {}
+    line = f"{found.warning.partition(':')[0]}, {found.n:,} records: {found.inside:,} in the ball"
+    return Page(f"A look at {found.n:,} records", facts | look_again, warning=found.warning, line=line)
+
+
+@page_of.register
+def audit_page(found: Audit) -> Page:
+    """What was claimed, what was found, and whether these fit."""
+    bounds = [f"{name} >= {bound:.4g}" for name, bound in found.lower.items()]
+    if "epsilon" not in found.lower or "alpha" in found.claimed.parameters:
+        bounds.append(f"epsilon >= {found.epsilon_lower:.4g} of pure differential privacy")
+    verdict = "the claim is not contradicted" if found.holds else "the claim is CONTRADICTED"
+    draws = f"{found.confidence:.12g}, {found.draws:,} draws of each neighbour"
+    facts = {
+        **_audited(found),
+        "claimed": str(found.claimed),
+        "found": ", ".join(bounds),
+        "confidence": f"{draws} ({found.neighbours})" if found.neighbours else draws,
+        "verdict": verdict,
+    }
+    line = f"{short(found.claimed)}, {verdict}"
+    return Page(f"Audit of {line}", facts, line=line)
+
+
+def _audited(found: Audit) -> dict[str, str]:
+    """The mechanism, if it is one of riemdp's."""
+    if found.mechanism is None:
+        return {}
+    noise = "adaptive" if found.adapt else f"scale {found.scale:.4g}, sensitivity {found.sensitivity:.4g}"
+    return {"mechanism": f"{found.mechanism}, {noise}"}

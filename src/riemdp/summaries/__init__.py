@@ -1,0 +1,1 @@
+"""What is made of released means and moments: spread, modes and error bars; post-processing, nothing private."""

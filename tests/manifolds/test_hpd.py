@@ -1,0 +1,104 @@
+"""Hermitian matrices: geomstats, the real forms, files, and complex releases from start to end."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import riemdp as rd
+from manifolds.examples import unitary
+from riemdp.manifolds.hpd import as_complex, as_real
+
+KINDS = [rd.HPDAffine, rd.HPDLogEuclidean]
+
+
+def cross_spectra(n, k, seed=0):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((n, k, 2 * k, 2)) @ [1, 1j]
+    return a @ a.conj().swapaxes(1, 2) / (2 * k)
+
+
+@pytest.mark.parametrize(("kind", "metric"), [(rd.HPDAffine, "HPDAffineMetric"), (rd.HPDLogEuclidean, "HPDLogEuclideanMetric")])
+def test_geometry_is_that_of_geomstats(geomstats, kind, metric):
+    from geomstats.geometry import hpd_matrices
+
+    ours, theirs = kind(3), hpd_matrices.HPDMatrices(3, equip=False)
+    theirs.equip_with_metric(getattr(hpd_matrices, metric))
+    a, b = np.split(cross_spectra(12, 3), 2)
+    np.testing.assert_allclose(ours.dist(a, b), theirs.metric.dist(a, b), rtol=1e-11)
+    np.testing.assert_allclose(ours.log(b, a), theirs.metric.log(b, a), atol=1e-10)
+    np.testing.assert_allclose(ours.exp(ours.log(b, a), a), b, atol=1e-11)
+
+
+def test_real_forms_are_products_and_their_factors():
+    a, b = cross_spectra(2, 3)
+    np.testing.assert_allclose(as_real(a) @ as_real(b), as_real(a @ b), atol=1e-12)
+    np.testing.assert_allclose(np.linalg.cholesky(as_real(a)), as_real(np.linalg.cholesky(a)), atol=1e-14)
+    np.testing.assert_array_equal(as_complex(as_real(a)), a)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_matrices_have_the_real_mean(kind):
+    """A mean of real matrices is theirs in the real space, with the same distances."""
+    real = {rd.HPDAffine: rd.SPDAffine, rd.HPDLogEuclidean: rd.SPDLogEuclidean}[kind](3)
+    x = real.random_point(50, 0)
+    ours = rd.frechet_mean(x, kind(3))
+    np.testing.assert_allclose(ours.point, rd.frechet_mean(x, real).point, atol=1e-11)
+    np.testing.assert_allclose(kind(3).dist(x[:20], x[20:40]), real.dist(x[:20], x[20:40]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_spectra_are_in_their_ball(kind):
+    rng, space = np.random.default_rng(0), kind(3)
+    ball = rd.Ball.from_eigenvalue_bounds(space, 0.05, 5.0)
+    turns = np.stack([unitary(3, rng) for _ in range(200)])
+    values = np.exp(rng.uniform(np.log(0.05), np.log(5.0), (200, 3, 1)))
+    values[:50] = rng.choice([0.05, 5.0], (50, 3, 1))
+    x = space.project(turns @ (values * turns.conj().swapaxes(1, 2)))
+    distances = space.dist(x, ball.center)
+    assert 0.999 * ball.radius < distances.max() <= ball.radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mechanism", ["wrapped-gaussian", "riemannian-laplace"])
+def test_a_release_is_complex_hermitian_and_survives_a_file(kind, mechanism, tmp_path):
+    space, x = kind(2), cross_spectra(800, 2)
+    ball = rd.Ball.from_eigenvalue_bounds(space, 0.1, 5.0)
+    guarantee = rd.GDP(1.0) if mechanism == "wrapped-gaussian" else rd.PureDP(5.0)
+    release = rd.private_mean(x, ball, guarantee, mechanism=mechanism)
+    assert np.iscomplexobj(release.value)
+    np.testing.assert_array_equal(release.value, release.value.conj().T)
+    assert np.linalg.eigvalsh(release.value)[0] > 0
+    release.save(tmp_path / "mean.json")
+    again = rd.Release.load(tmp_path / "mean.json")
+    np.testing.assert_array_equal(again.value, release.value)
+    assert "imaginary" in json.loads((tmp_path / "mean.json").read_text())["value"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_records_count_as_the_centre(kind):
+    space, x = kind(2), cross_spectra(100, 2)
+    ball = rd.Ball(space, np.eye(2), 1.5)
+    for bad in (np.nan, 1j * np.inf, 0.0, -1e300j, 5e-324):
+        x[3] = bad
+        assert space.contains(rd.private_mean(x, ball, rd.GDP(1.0)).value)
+    with pytest.raises(rd.InputError, match="X has shape"):
+        rd.private_mean(x[:, 0], ball, rd.GDP(1.0))
+
+
+def test_the_riemannian_law_has_the_right_volume():
+    """Distances of Riemannian Gaussian draws against quadrature of the two eigenvalues' density, at p > 1e-6."""
+    space, scale = rd.HPDAffine(2), 0.8
+    draws = rd.RiemannianGaussian(space, np.eye(2), scale).sample(8000, 1)
+    apart = np.abs(np.diff(np.log(np.linalg.eigvalsh(draws)), axis=1))[:, 0]
+    grid = np.linspace(0, 25, 200_001)
+
+    def law(power):  # the density of the gap: exp(-gap²/(4 s²)) gap² sinhc(gap/2)^power
+        density = np.exp(-(grid**2) / (4 * scale**2)) * grid**2 * (np.sinh(grid / 2) / np.maximum(grid / 2, 1e-9)) ** power
+        return lambda t: np.interp(t, grid, np.cumsum(density) / density.sum())
+
+    assert stats.kstest(apart, law(2)).pvalue > 1e-6
+    assert stats.kstest(apart, law(1)).pvalue < 1e-6

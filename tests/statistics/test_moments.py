@@ -1,0 +1,302 @@
+"""Moments in one release: the theorems by search, exact sums, laws, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import riemdp as rd
+from riemdp.kernels.products import MOST_PRODUCTS, sums_of_products, sums_of_squares, upper_triangle
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
+from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded
+from riemdp.statistics.base import ROUNDING, linear_sensitivity
+from riemdp.statistics.intrinsic import TangentMean
+from riemdp.statistics.moments import LARGEST_FULL, Moments
+from riemdp.statistics.prepared import prepare
+from riemdp.statistics.query import Query
+
+KINDS = list(SECOND_MOMENTS)
+FLAT = rd.Ball(rd.Euclidean(3), np.zeros(3), 2.0)
+NOISES = {"gaussian": WRAPPED_GAUSSIAN, "laplace": WRAPPED_LAPLACE}
+
+
+def moments(kind, noise="gaussian"):
+    return Moments(kind, NOISES[noise])
+
+
+# --- the theorems, by search over all pairs of vectors of the unit ball --------------------------------------------
+
+
+def change(v, w, kind, weights, norm):
+    """What replacing v by w does to n (M1, M2/c, tr M2/b), in the norm of the noise; M2 with Frobenius' norm."""
+    difference, (c, b) = np.outer(v, v) - np.outer(w, w), weights
+    matrix = {"full": difference, "diagonal": np.diag(difference), "trace": np.zeros(1)}[kind]
+    first, second = np.linalg.norm(v - w), math.hypot(np.linalg.norm(matrix) / c, np.trace(difference) / b)
+    return math.hypot(first, second) if norm == "gaussian" else first + second
+
+
+def into_unit_ball(x):
+    v, w = x.reshape(2, -1)
+    return [u / max(1.0, np.linalg.norm(u)) for u in (v, w)]
+
+
+def weights_of(statistic):
+    ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0)
+    return statistic.weight(ball), statistic.weight_of_trace(ball)
+
+
+def largest_change(kind, weights, norm, dim=3):
+    """The largest of many random pairs and of what an optimiser makes of the best of them."""
+    rng = np.random.default_rng(0)
+    pairs = rng.standard_normal((4000, 2, dim))
+    pairs *= (rng.random((4000, 2, 1)) ** (1 / 6) / np.linalg.norm(pairs, axis=2, keepdims=True)) * 1.2
+    found = [change(*into_unit_ball(pair.ravel()), kind, weights, norm) for pair in pairs]
+    starts = pairs[np.argsort(found)[-8:]]
+    ends = [
+        -optimize.minimize(lambda x: -change(*into_unit_ball(x), kind, weights, norm), start.ravel(), method="Nelder-Mead",
+                           options={"maxiter": 2000, "xatol": 1e-9, "fatol": 1e-13}).fun
+        for start in starts
+    ]  # fmt: skip
+    return max([*found, *ends])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", NOISES)
+def test_no_pair_of_records_moves_the_moments_farther_than_proved_and_some_do_as_far(kind, noise):
+    ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0)
+    statistic = moments(kind, noise)
+    claimed = statistic.sensitivity(ball, 1, np.zeros(3))
+    found = largest_change(kind, weights_of(statistic), noise)
+    assert found <= claimed
+    assert found > claimed * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("smaller", [(0.9, 1.0), (1.0, 0.9)])
+@pytest.mark.parametrize(("kind", "noise"), [("full", "gaussian"), ("diagonal", "gaussian"), ("trace", "gaussian"), ("trace", "laplace")])
+def test_a_weight_smaller_by_a_tenth_is_not_for_nothing(kind, noise, smaller):
+    """The control of the search: it sees that no smaller weight would do, of the matrix or of the trace."""
+    weights = np.multiply(weights_of(moments(kind, noise)), smaller)
+    if kind == "trace" and smaller[1] == 1.0:  # there is no matrix
+        assert largest_change(kind, weights, noise) <= 2.0 + 1e-9
+    else:
+        assert largest_change(kind, weights, noise) > 2.005
+
+
+@pytest.mark.parametrize("c", [0.2, 0.7, 1.2])
+def test_smaller_weights_have_the_sensitivity_that_the_proof_states(c):
+    stated = math.sqrt(2) / c + c / math.sqrt(2)
+    assert largest_change("full", (c, math.inf), "gaussian") == pytest.approx(stated, rel=1e-6)
+
+
+def test_weights_are_not_below_the_constants_of_the_theorems():
+    for radius in (1e-100, 0.3, 1.0, 7.7, 1e100):
+        ball = rd.Ball(rd.Euclidean(3), np.zeros(3), radius)
+        exact = Fraction(radius) ** 2
+        assert Fraction(moments("full").weight(ball)) ** 2 >= 2 * exact
+        golden = Fraction(moments("trace").weight_of_trace(ball)) ** 2 / exact + 22  # >= 10 sqrt5
+        assert golden**2 >= 500
+        assert golden**2 < 500 * (1 + Fraction(1, 2**40))
+        along = 8 * exact / Fraction(moments("full").weight_of_trace(ball)) ** 2 - 7  # <= 5 sqrt5
+        assert 125 * (1 - Fraction(1, 2**40)) < along**2 <= 125
+        beside = Fraction(float(moments("full").weights(ball)[-2]))
+        assert 2 * beside**2 >= Fraction(moments("full").weight(ball)) ** 2
+        assert moments("trace", "laplace").weight_of_trace(ball) == 2 * radius
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 20, 10**6, 2**53])
+def test_the_mean_of_a_summary_costs_what_a_mean_costs_to_the_last_bit(kind, n):
+    for ball in (FLAT, rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 1.5), rd.Ball(rd.SPDAffine(2), np.eye(2), 50.0)):
+        none = np.zeros(ball.space.dim)
+        expected = TangentMean().sensitivity(ball, n, none)
+        assert moments(kind).sensitivity(ball, n, none) == expected == linear_sensitivity(ball, n)
+        assert moments("trace", "laplace").sensitivity(ball, n, none) == expected
+    plans = [rd.plan(FLAT, n, rd.GDP(1.0), statistic=name)[0] for name in ("summary", "frechet-mean")]
+    assert plans[0] == plans[1]
+
+
+def test_no_split_of_epsilon_is_better_than_the_joint_release():
+    ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0)
+    joint = moments("full", "laplace").sensitivity(ball, 1, np.zeros(3))
+    scales = joint, joint * moments("full", "laplace").weight(ball)  # and of the trace by itself, which a split lacks
+    shares = np.linspace(0.01, 0.99, 99)
+    assert not any(2 / e <= scales[0] and math.sqrt(2) / (1 - e) <= scales[1] for e in shares)
+
+
+# --- exact sums ----------------------------------------------------------------------------------------------------
+
+
+def big_sums(rows, kind):
+    """The same in Python's integers alone."""
+    whole = [[int(x) for x in row] for row in rows]
+    d = rows.shape[1]
+    pairs = [(i, i) for i in range(d)] + [(i, j) for i in range(d) for j in range(i + 1, d)] * (kind == "full")
+    sums = [sum(row[i] * row[j] for row in whole) for i, j in pairs]
+    return [sum(sums)] if kind == "trace" else sums
+
+
+@pytest.mark.parametrize("n", [1, 7, 4000])
+def test_sums_of_products_are_exact(n):
+    rng = np.random.default_rng(n)
+    rows = np.trunc(rng.uniform(-1, 1, (n, 3)) * 2.0 ** rng.integers(0, 49, (n, 3)))
+    rows[: n // 2, 0], rows[0] = 2.0**48 - 1, 2.0**48 - 2.0**31
+    assert sums_of_products(rows).tolist() == big_sums(rows, "full")
+    assert sums_of_squares(rows).tolist() == big_sums(rows, "diagonal")
+
+
+@pytest.mark.parametrize("value", [2.0**48 - 1, 2.0**48 - 2.0**31, 2.0**47 + 2.0**31 + 2.0**15, -(2.0**48) + 1])
+def test_a_block_as_large_and_as_long_as_there_is_does_not_overflow(value):
+    rows = np.full((MOST_PRODUCTS, 2), value)
+    assert set(sums_of_products(rows).tolist()) == {MOST_PRODUCTS * int(value) ** 2}
+    assert set(sums_of_squares(rows).tolist()) == {MOST_PRODUCTS * int(value) ** 2}
+
+
+def test_the_upper_triangle_begins_with_the_diagonal():
+    assert upper_triangle(np.arange(9).reshape(3, 3)).tolist() == [0, 4, 8, 1, 2, 5]
+
+
+@pytest.mark.parametrize("radius", [1e-100, 1e-7, 1.0, 3e5, 1e100])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("spread", [1.0, 1e-9])
+def test_moments_are_quotients_of_integers_rounded_once(radius, kind, spread):
+    """Against fractions, at extreme radii, and for a tight cluster far from the centre."""
+    ball, rng = rd.Ball(rd.Euclidean(3), np.zeros(3), radius), np.random.default_rng(1)
+    X = radius * (0.4 + spread * rng.uniform(-0.2, 0.2, (50, 3)))
+    statistic = moments(kind)
+    first, second = statistic.value(Bounded(X, ball), np.zeros(3))
+    step = Fraction(2) ** ball.grid
+    rows = np.trunc(X / float(step))
+    assert first.tolist() == [float(step * int(total) / 50) for total in rows.astype(object).sum(axis=0)]
+    weights = [Fraction(weight) for weight in statistic.weights(ball).tolist()]
+    totals = big_sums(rows, kind) + big_sums(rows, "trace") * (kind != "trace")
+    exact = [step**2 * total / (50 * weight) for total, weight in zip(totals, weights, strict=True)]
+    assert second.tolist() == [float(number) for number in exact]
+
+
+@pytest.mark.parametrize("n", [100, 5000, 40_000])
+def test_the_sums_do_not_depend_on_how_records_are_stored(n, tmp_path):
+    da = pytest.importorskip("dask.array")
+    rng, ball = np.random.default_rng(2), rd.Ball(rd.SPDAffine(2), np.eye(2), 1.0)
+    A = rng.standard_normal((n, 2, 4))
+    X = A @ np.swapaxes(A, 1, 2) / 4
+    np.save(tmp_path / "X.npy", X)
+    stored = [X, np.load(tmp_path / "X.npy", mmap_mode="r"), da.from_array(X, chunks=(n // 3 + 1, 2, 2))]
+    sums = [Bounded(some, ball).moment_sums("full") for some in stored]
+    for other in sums[1:]:
+        assert (other.first_total, other.second_total) == (sums[0].first_total, sums[0].second_total)
+    assert Bounded(X, ball).coordinate_sum() == list(sums[0].first_total)
+
+
+def test_one_pass_over_the_records():
+    class Counted(np.ndarray):
+        passes = 0
+
+        def __getitem__(self, key):
+            if isinstance(key, slice) and key.start == 0 and key.stop:
+                Counted.passes += 1
+            return super().__getitem__(key)
+
+    X = np.zeros((20_000, 3)).view(Counted)
+    Bounded(X, FLAT).moment_sums("full")
+    assert Counted.passes == 1
+
+
+# --- laws ----------------------------------------------------------------------------------------------------------
+
+DRAWS = 400
+
+
+def drawn(kind, noise, wrong=1.0):
+    """Noise of all released numbers, in units of their standard deviations (the true ones times `wrong`)."""
+    guarantee = rd.GDP(1.0) if noise == "gaussian" else rd.PureDP(1.0)
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    query = Query(FLAT, 40, guarantee, NOISES[noise].name, statistic=Moments(kind))
+    law = query.law(query.plan())
+    value = law.value(Bounded(X, FLAT))
+    noisy = law.draw(value, DRAWS).noisy
+    return [(part.vectors - exact) / (wrong * law.scale) for part, exact in zip(noisy, value, strict=True)]
+
+
+def p_values(kind, noise, wrong=1.0):
+    """Of the law of every coordinate's noise (Gaussian), or of the lengths in each part (Laplace)."""
+    parts = drawn(kind, noise, wrong)
+    if noise == "gaussian":
+        return [stats.kstest(column, "norm").pvalue for part in parts for column in part.T]
+    return [stats.kstest(np.linalg.norm(part, axis=1), stats.gamma(part.shape[1]).cdf).pvalue for part in parts]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_number_gets_the_noise_of_its_law(kind, noise):
+    """Wrong with probability below 1e-6 at most; the controls, of a scale wrong by half, must fail."""
+    assert min(p_values(kind, noise)) > 1e-6 / 12
+    assert max(p_values(kind, noise, wrong=0.5)) < 1e-3
+
+
+def test_stated_deviations_are_those_of_the_noise():
+    """In orthonormal coordinates of symmetric matrices, beside the diagonal too; 6 deviations of 400 draws."""
+    for noise, guarantee in (("gaussian", rd.GDP(1.0)), ("laplace", rd.PureDP(1.0))):
+        X = np.zeros((40, 3))
+        query = Query(FLAT, 40, guarantee, NOISES[noise].name, statistic=Moments("full"))
+        law = query.law(query.plan())
+        noisy = law.draw(law.value(Bounded(X, FLAT)), DRAWS).noisy
+        made = [law.statistic.noisy(a, b, FLAT) for a, b in zip(noisy[0].vectors, noisy[1].vectors, strict=True)]
+        first = np.stack([one.first for one in made]) / made[0].first_noise
+        second = np.stack([one.second for one in made]) / made[0].second_noise
+        beside = math.sqrt(2) * second[:, *np.triu_indices(3, 1)]
+        assert np.square(first).mean() == pytest.approx(1.0, abs=0.35)
+        assert np.square(beside).mean() == pytest.approx(1.0, abs=0.35)
+        # The trace is known better: of 3 directions on the diagonal that leaves 2, and its own noise.
+        trace = made[0].second_noise ** -1 * np.array([one.trace for one in made])
+        b, c = law.statistic.weight_of_trace(FLAT), law.statistic.weight(FLAT)
+        assert np.square(trace).mean() == pytest.approx(1 / (1 / 3 + c**2 / b**2), rel=0.35)
+        assert np.square(second[:, range(3), range(3)]).mean() == pytest.approx((2 + np.square(trace).mean() / 3) / 3, abs=0.3)
+
+
+# --- choices and refusals ------------------------------------------------------------------------------------------
+
+
+def test_which_second_moments_follows_from_the_dimension():
+    assert Moments().which(600) == "full"
+    assert Moments().which(601) == "trace"
+    assert Moments(noise=WRAPPED_LAPLACE).which(24) == "full"
+    assert Moments(noise=WRAPPED_LAPLACE).which(25) == "trace"
+    assert Moments("diagonal").which(10**6) == "diagonal"
+
+
+def test_too_many_second_moments_are_refused_from_public_numbers():
+    ball = rd.Ball(rd.Euclidean(LARGEST_FULL + 1), np.zeros(LARGEST_FULL + 1), 1.0)
+    with pytest.raises(rd.MechanismError, match="pass 'trace' or 'diagonal'"):
+        rd.private_summary(np.zeros((3, LARGEST_FULL + 1)), ball, rd.GDP(1.0), second="full")
+
+
+@pytest.mark.parametrize("second", ["half", None, 3, ["full"]])
+def test_another_second_is_refused(second):
+    with pytest.raises(rd.InputError, match=r"second = .*: pass one of 'auto', 'full', 'diagonal', 'trace'"):
+        rd.private_summary(np.zeros((3, 3)), FLAT, rd.GDP(1.0), second=second)
+
+
+@pytest.mark.parametrize("mechanism", ["riemannian-laplace", "kng", "extrinsic-laplace", "median"])
+def test_mechanisms_that_take_no_vectors_are_refused(mechanism):
+    with pytest.raises(rd.RiemdpError, match=r"statistic = 'summary'|mechanism = 'median'"):
+        rd.private_summary(np.zeros((3, 3)), FLAT, rd.PureDP(1.0), mechanism=mechanism)
+
+
+def test_linear_releases_suppose_nothing_about_rounding():
+    sphere = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 1.0)
+
+    def supposed(ball, **asked):
+        return prepare(Query(ball, 1000, rd.GDP(1.0), **asked)).guarantee.assumptions
+
+    for adapt in (False, True):
+        assert ROUNDING not in supposed(FLAT, adapt=adapt)
+        assert ROUNDING not in supposed(sphere, statistic="tangent-mean", adapt=adapt)
+        assert ROUNDING not in supposed(sphere, statistic="summary", adapt=adapt)
+        assert ROUNDING in supposed(sphere, adapt=adapt)
+    assert ROUNDING not in supposed(FLAT, mechanism="riemannian-laplace")
+    assert ROUNDING in supposed(FLAT, mechanism="kng")
+    assert len(supposed(sphere, statistic="summary")) == 2
