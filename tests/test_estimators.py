@@ -79,15 +79,13 @@ def entries(ledger):
 
 
 LINEAR = (PrivateLogisticRegression, PrivateLDA)
-ANEW = "a private ball and a private length of features are drawn anew by each fit, whatever the guarantee"
-FRESH = dict.fromkeys(["check_fit_idempotent", "check_classifier_data_not_an_array"], ANEW)  # compare two fits
+COMPARE_TWO_FITS = ("check_fit_idempotent", "check_classifier_data_not_an_array")
 
 
-@parametrize_with_checks(
-    [kind(ball=AroundZero(20.0), guarantee=HUGE) for kind in KINDS],
-    expected_failed_checks=lambda estimator: FRESH if isinstance(estimator, LINEAR) else {},
-)
+@parametrize_with_checks([kind(ball=AroundZero(20.0), guarantee=HUGE) for kind in KINDS])
 def test_scikit_learn_checks(estimator, check):
+    if isinstance(estimator, LINEAR) and check.func.__name__ in COMPARE_TWO_FITS:
+        pytest.skip("each fit draws a private ball and a private length of features anew, whatever the guarantee")
     check(estimator)
 
 

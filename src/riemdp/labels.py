@@ -17,6 +17,8 @@ STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
     "tangent-mean": "tangent mean",
     CLASS_MEANS: "tangent means of the classes",
+    "logistic-regression": "logistic regression",
+    "linear-discriminant": "linear discriminant",
 }
 
 

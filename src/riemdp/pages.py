@@ -25,12 +25,14 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_percentage, promise
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.plans import PlanTable
 from riemdp.summaries.summary import Summary
 
 MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 MOST_ENTRIES = 50  # of a ledger, the latest
 MOST_MODES = 5  # of a summary
+MOST_LABELS = 12  # of a classifier
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
 
 
@@ -120,6 +122,16 @@ def spread_facts(summary: Summary) -> dict[str, str]:
     more = ", ..." if len(modes) > MOST_MODES else ""
     found = f"{len(modes)} beyond noise, with {shares}{more} of the variance" if len(modes) else "none beyond noise"
     return {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
+
+
+@page_of.register
+def classifier_page(classifier: ClassifierRelease, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, and what it tells apart; what it learnt from has no radius to compare noise with."""
+    page = release_page(classifier, names)
+    labels = ", ".join(map(str, classifier.labels[:MOST_LABELS])) + ", ..." * (len(classifier.labels) > MOST_LABELS)
+    facts = {"expected error": f"{classifier.expected_error:.4g} in what is learnt (noise alone: root mean square)"}
+    facts["classes"] = f"{len(classifier.labels)}: {labels}"
+    return replace(page, facts=page.facts | facts)
 
 
 @page_of.register

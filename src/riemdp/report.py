@@ -30,6 +30,7 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import NEIGHBOURS, detection_bound, detection_percentage, promise
 from riemdp.statistics.catalogue import statistic_names
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.class_means import WITHIN_CLASSES
 from riemdp.statistics.mean import plan
 from riemdp.summaries.summary import Summary
@@ -203,6 +204,8 @@ def _picture(subject: Subject) -> str:
     )
     if release.kind != "point":
         alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
+    if isinstance(release, ClassifierRelease):
+        alt, caption = f"Coefficients of the released {noun(release)}.", "What speaks for each class, and what against it."
     asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
     wide, narrow = (_image(plot_release(release, stacked=stacked, **asked)) for stacked in (False, True))
     return _img(wide, alt, caption, narrow)

@@ -239,7 +239,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
     adapt : bool or Adaptation
         Whether to look for a private ball within the given one first.
     steps : int, optional
-        Of the descent; by default 60, and 5 for pure epsilon.
+        Of the descent; by default 60, up to 200 for many records, and 5 for pure epsilon.
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str

@@ -10,6 +10,7 @@ from riemdp.errors import InputError
 from riemdp.labels import checked_names, named_numbers
 from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
+from riemdp.plots.classifiers import classifier_panels
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
@@ -18,6 +19,7 @@ from riemdp.plots.panels import Links, Panel, View
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
+from riemdp.statistics.classifier import ClassifierRelease
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,8 +126,7 @@ def plot_release(
     _require_landmarks(release, links)
     drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
     view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
-    picture = PICTURES.get(release.space.picture, coordinate_panels)
-    panels = (picture if release.kind == "point" else number_panels)(view)
+    panels = _picture_of(release)(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
     _draw(panels, place, stacked)
     _entitle(place, view, title)
@@ -133,6 +134,13 @@ def plot_release(
     if ax is None and view.names:
         place.draw_without_rendering()  # one pass of the layout makes too little room for long names, the next enough
     return place
+
+
+def _picture_of(release: Release) -> Callable[[View], list[Panel]]:
+    """The kind of picture: of a point that of its space."""
+    if isinstance(release, ClassifierRelease):
+        return classifier_panels
+    return PICTURES.get(release.space.picture, coordinate_panels) if release.kind == "point" else number_panels
 
 
 def _require_landmarks(release: Release, links: Links | None) -> None:

@@ -23,7 +23,7 @@ from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.release import Plan, Stage
-from riemdp.privacy.spread import NoisyMoments, noise_edge
+from riemdp.summaries.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
 from riemdp.statistics.class_means import Labelled

@@ -20,7 +20,7 @@ from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Stage
-from riemdp.privacy.spread import NoisyMoments, noise_edge
+from riemdp.summaries.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength

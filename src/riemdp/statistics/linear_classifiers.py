@@ -20,7 +20,7 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Reservation, Stage, recorded, reserved
-from riemdp.privacy.summary import Summary
+from riemdp.summaries.summary import Summary
 from riemdp.statistics.adaptation import Adaptation, divisible, split
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.class_means import ANY_CLASS, Labelled

@@ -108,7 +108,8 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
 
 # --- the classifier ----------------------------------------------------------------------------------------------
 
-STEPS, PURE_STEPS = 60, 5  # with pure epsilon, each step costs as much noise as all others together
+# More steps than the least only if each would otherwise be too long. With pure epsilon every step adds to the noise.
+LEAST_STEPS, MOST_STEPS, PURE_STEPS = 60, 200, 5
 REACH = 1.5  # how far all steps may lead together, in units of n strength: beyond, noise grows faster than they gain
 
 
@@ -123,10 +124,11 @@ class LogisticRegression(LinearClassifier):
     @cached_property
     def descent(self) -> Descent:
         """How many steps and how long they are, from public numbers."""
-        share, dim = self.shares[2], self.ball.space.dim
-        steps = self.steps or (PURE_STEPS if isinstance(share, PureDP) else STEPS)
-        step = min(REACH * self.n * self._strength / (steps * LONGEST_GRADIENT), LARGEST_STEP)
-        return Descent(LogisticLoss(dim, self.class_weights, step), self.n, tuple(split(share, [1 / steps] * steps)))
+        share, far = self.shares[2], REACH * self.n * self._strength / LONGEST_GRADIENT
+        usual = PURE_STEPS if isinstance(share, PureDP) else max(LEAST_STEPS, math.ceil(far / LARGEST_STEP))
+        steps = self.steps or min(usual, MOST_STEPS)
+        loss = LogisticLoss(self.ball.space.dim, self.class_weights, min(far / steps, LARGEST_STEP))
+        return Descent(loss, self.n, tuple(split(share, [1 / steps] * steps)))
 
     @property
     def _strength(self) -> float:
