@@ -42,6 +42,7 @@ from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
+from riemdp.statistics.median import private_median
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
 from riemdp.summaries.summary import Modes, Summary
@@ -117,6 +118,7 @@ __all__ = [
     "plan",
     "private_mean",
     "private_mean_of_sums",
+    "private_median",
     "private_summary",
     "private_summary_of_sums",
     "simulate",

@@ -494,7 +494,7 @@ def audit(
         pairs |= fooling_neighbours(ball, n, spare_outliers(ball, n, guarantee))
 
     def draw(X: Array, size: int, seed: int) -> Array:
-        return coordinates(simulated(prepared, Bounded(X, ball), size, seed), ball)
+        return coordinates(simulated(prepared, Bounded(X, ball), size, seed, prepared.query.kind), ball)
 
     options: dict[str, Any] = {"draws": count, "confidence": confidence, "seed": seed, "progress": progress}
     return replace(audit_neighbours(pairs, draw, guarantee, **options), **facts)

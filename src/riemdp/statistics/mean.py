@@ -10,20 +10,25 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
-from riemdp.io.values import written
+from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS
-from riemdp.names import CalibrationName, MechanismName, StatisticName
+from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
-from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import Doubt, warn_of
 from riemdp.written import BallMapping, as_ball
+
+# What is no single release, and makes its own plan.
+DESCENTS: dict[str, type[Median]] = {Median.name: Median}
+PLANNED = [*statistic_names(), *DESCENTS]
 
 
 def plan(
@@ -33,7 +38,7 @@ def plan(
     *,
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: StatisticName = "frechet-mean",
+    statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
 ) -> PlanTable:
@@ -59,12 +64,13 @@ def plan(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
-        a `private_summary`.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
+        a `private_summary`, or "geometric-median": `private_median`.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
-        With `adapt`: the distance to their mean that nearly all records are supposed to have at most.
+        With `adapt`: the distance to their mean that nearly all records are supposed to have at most. Of a median:
+        the distance to it that half of the records are supposed to have at most; the ball's radius without it.
 
     Returns
     -------
@@ -94,8 +100,29 @@ def plan(
     kng                 0.0136
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
+    require_known("statistic", statistic, PLANNED)
+    if statistic in DESCENTS:
+        return _plan_of_descent(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), spread, asked)
     query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
     return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+
+
+def _plan_of_descent(ball: Ball, n: int, guarantee: Guarantee, spread: float | None, asked: dict[str, Any]) -> PlanTable:
+    """Its one row; it takes no other options."""
+    _refuse_options(asked)
+    made = DESCENTS[asked["statistic"]](ball, n, guarantee)
+    if spread is not None and not finite_number(spread, "spread") > 0:
+        raise InputError(f"spread = {spread!r}: pass a positive distance.")
+    row = made.plan if spread is None else made.plan_for(float(spread))
+    return PlanTable([row], ball, n, guarantee)
+
+
+def _refuse_options(asked: dict[str, Any]) -> None:
+    """Raise an InputError for what belongs to means."""
+    usual = {"mechanism": "auto", "calibration": "analytic", "footpoint": None, "adapt": False}
+    odd = [name for name, value in usual.items() if asked.get(name, value) is not value and asked[name] != value]
+    if odd:
+        raise InputError(f"{odd[0]} belongs to means: leave it out for statistic = {asked['statistic']!r}.")
 
 
 def _plans(query: Query, spread: float | None) -> list[Plan]:
@@ -254,7 +281,7 @@ def simulate(
     mechanism: MechanismName = "auto",
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: StatisticName = "frechet-mean",
+    statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
 ) -> Simulation:
     """Draw from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.
@@ -283,8 +310,8 @@ def simulate(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
-        a `private_summary`.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
+        a `private_summary`, or "geometric-median": what `private_median` releases.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
@@ -315,11 +342,18 @@ def simulate(
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
+    require_known("statistic", statistic, PLANNED)
+    if statistic in DESCENTS:
+        _refuse_options(asked | {"adapt": adapt})
+        records = Bounded(X, as_ball(ball))
+        return simulated(DESCENTS[statistic](records.ball, records.n, as_guarantee(guarantee)), records, count, start)
     records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
-    return simulated(prepared, records, count, start)
+    return simulated(prepared, records, count, start, prepared.query.kind)
 
 
-def simulated(prepared: Prepared, records: Bounded, size: int, seed: int) -> Simulation:
+def simulated(
+    prepared: Prepared | Median, records: Bounded, size: int, seed: int, kind: Kind = "point"
+) -> Simulation:
     """Draws from the law of what was prepared."""
     ball, drawn = records.ball, prepared.simulate(records, np.random.default_rng(seed), size)
-    return np.asarray(written(drawn, prepared.query.kind, ball.space, ball.center)).view(Simulation)
+    return np.asarray(written(drawn, kind, ball.space, ball.center)).view(Simulation)
