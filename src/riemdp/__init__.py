@@ -43,8 +43,10 @@ from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
 from riemdp.statistics.median import private_median
+from riemdp.statistics.regression import private_regression
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
@@ -93,6 +95,7 @@ __all__ = [
     "Product",
     "PureDP",
     "Region",
+    "Regression",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
@@ -119,6 +122,7 @@ __all__ = [
     "private_mean",
     "private_mean_of_sums",
     "private_median",
+    "private_regression",
     "private_summary",
     "private_summary_of_sums",
     "simulate",

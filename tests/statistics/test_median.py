@@ -149,7 +149,7 @@ def test_one_ledger_entry_which_is_refused_before_anything_is_drawn(tmp_path):
     ball = ball_of(rd.Euclidean(2))
     ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.2))
     rd.private_median(records(ball, 500), ball, rd.GDP(1.0), ledger=ledger, note="rats")
-    assert [entry.guarantee.mu for entry in ledger.entries()] == [1.0]
+    assert [entry.guarantee.mu for entry in ledger.history()] == [1.0]
     with pytest.raises(rd.BudgetExceeded):
         rd.private_median(records(ball, 500), ball, rd.GDP(1.0), ledger=ledger)
 
@@ -162,7 +162,7 @@ def test_values_of_records_never_raise_and_count_as_a_record(bad):
     assert rd.private_median(X, ball, rd.PureDP(1.0)).n == 300
     Y = np.where(np.isfinite(X) & (np.abs(X) < 1e200), X, 0.0)
     same = [rd.simulate(Z, ball, rd.GDP(1.0), size=1, seed=0, statistic="geometric-median") for Z in (X, Y)]
-    if not bad == 1e300:  # which is moved to the rim, not to the centre
+    if bad != 1e300:  # which is moved to the rim, not to the centre
         assert np.array_equal(*same) or abs(bad) == np.inf or bad == 5e-324
 
 

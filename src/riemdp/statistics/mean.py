@@ -23,12 +23,12 @@ from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
+from riemdp.statistics.regression import GeodesicRegression
 from riemdp.statistics.worth import Doubt, warn_of
 from riemdp.written import BallMapping, as_ball
 
-# What is no single release, and makes its own plan.
-DESCENTS: dict[str, type[Median]] = {Median.name: Median}
-PLANNED = [*statistic_names(), *DESCENTS]
+SIMULATED = [*statistic_names(), Median.name]
+PLANNED = [*SIMULATED, GeodesicRegression.name]
 
 
 def plan(
@@ -41,6 +41,7 @@ def plan(
     statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
+    t_bounds: tuple[float, float] | None = None,
 ) -> PlanTable:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
@@ -65,12 +66,16 @@ def plan(
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
         "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
-        a `private_summary`, or "geometric-median": `private_median`.
+        a `private_summary`, "geometric-median": `private_median`, or "geodesic-regression": the velocity of a
+        `private_regression`, if t is spread evenly over its bounds.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
         With `adapt`: the distance to their mean that nearly all records are supposed to have at most. Of a median:
-        the distance to it that half of the records are supposed to have at most; the ball's radius without it.
+        the distance to it that half of the records are supposed to have at most; the ball's radius without it. Of a
+        regression with `adapt`: the distance to the geodesic of nearly all.
+    t_bounds : tuple of float, optional
+        Of a regression: the public bounds of t, in units of which the error of the velocity is; (-1, 1) without it.
 
     Returns
     -------
@@ -101,20 +106,29 @@ def plan(
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     require_known("statistic", statistic, PLANNED)
-    if statistic in DESCENTS:
-        return _plan_of_descent(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), spread, asked)
+    if statistic in (Median.name, GeodesicRegression.name):
+        made = _of_many(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), t_bounds, asked)
+        return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
     query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
     return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
 
 
-def _plan_of_descent(ball: Ball, n: int, guarantee: Guarantee, spread: float | None, asked: dict[str, Any]) -> PlanTable:
-    """Its one row; it takes no other options."""
-    _refuse_options(asked)
-    made = DESCENTS[asked["statistic"]](ball, n, guarantee)
+def _of_many(
+    ball: Ball, n: int, guarantee: Guarantee, t_bounds: tuple[float, float] | None, asked: dict[str, Any]
+) -> Median | GeodesicRegression:
+    """The public side of what is made of many releases; options that belong to means are refused."""
+    if asked["statistic"] == Median.name:
+        _refuse_options(asked)
+        return Median(ball, n, guarantee)
+    _refuse_options(asked | {"adapt": False})
+    return GeodesicRegression(ball, n, guarantee, t_bounds or (-1.0, 1.0), asked["adapt"])
+
+
+def _row(made: Median | GeodesicRegression, spread: float | None) -> Plan:
+    """Of its plan; with a spread that is supposed."""
     if spread is not None and not finite_number(spread, "spread") > 0:
         raise InputError(f"spread = {spread!r}: pass a positive distance.")
-    row = made.plan if spread is None else made.plan_for(float(spread))
-    return PlanTable([row], ball, n, guarantee)
+    return made.plan if spread is None else made.plan_for(float(spread))
 
 
 def _refuse_options(asked: dict[str, Any]) -> None:
@@ -342,11 +356,11 @@ def simulate(
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    require_known("statistic", statistic, PLANNED)
-    if statistic in DESCENTS:
+    require_known("statistic", statistic, SIMULATED)
+    if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
         records = Bounded(X, as_ball(ball))
-        return simulated(DESCENTS[statistic](records.ball, records.n, as_guarantee(guarantee)), records, count, start)
+        return simulated(Median(records.ball, records.n, as_guarantee(guarantee)), records, count, start)
     records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
     return simulated(prepared, records, count, start, prepared.query.kind)
 
