@@ -17,7 +17,20 @@ import numpy as np
 
 import riemdp as rd
 import riemdp.randomness
-from product import CONFIDENCE, Array, Budget, Case, Points, Row, drawn, examine, released, show, two_sites
+from product import (
+    CONFIDENCE,
+    Array,
+    Budget,
+    Case,
+    Points,
+    Row,
+    drawn,
+    examine,
+    records_of,
+    released,
+    show,
+    two_sites,
+)
 from riemdp.mechanisms import by_name
 from riemdp.statistics.sites import pooled_value
 
@@ -57,6 +70,26 @@ def file_twice(case: Case) -> Points:
     """The sites' sums pooled together with a copy of each: noise for twice the records, each of which counts twice."""
     query = replace(case.query, n=2 * case.n)
     return drawn(query, query.plan(), case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
+
+
+def records_for_people(case: Case) -> Points:
+    """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
+
+    def points(X: Array, size: int) -> Array:
+        records, _ = records_of(X, case.people)
+        query = replace(case.query, n=len(records))
+        return drawn(query, query.plan(), case.ball)(records, size)
+
+    return points
+
+
+def one_record_per_class(case: Case) -> Points:
+    """The recipe of an old guide: one record per person *and class*, class means in parallel, each with all of it.
+
+    Everybody is in two classes, at the same place. What an attacker makes of the two class means is their mean.
+    """
+    class_mean = drawn(case.query, case.query.plan(), case.ball)
+    return lambda X, size: (class_mean(X, size) + class_mean(X, size)) / 2
 
 
 PERIOD = 64
@@ -112,6 +145,12 @@ BUGS: dict[str, Bug] = {
     "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
     "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
+    "records for people": Bug(
+        Case("line", "wrapped-laplace", rd.PureDP(1.0), people=True), records_for_people, "release"
+    ),
+    "a record per class": Bug(
+        Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True), one_record_per_class, "release", 8000
+    ),
     "reused seed": Bug(Case("hyperbolic plane", "riemannian-laplace", rd.PureDP(1.0)), reused_seed, "repeats"),
 }
 

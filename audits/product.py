@@ -74,6 +74,7 @@ def few_dimensions(spaces: list[Space]) -> list[Space]:
 SPACES = NAMED | {repr(space): space for examples in UNNAMED for space in few_dimensions(examples)}
 ADAPTIVE_WITH_ALL_CLAIMS = ("line",)  # adaptive releases are slow
 IN_TWO_SITES = ("line", "SPD(2), affine-invariant")  # what is drawn around their sum is the same as elsewhere
+OF_PEOPLE = ("line", "circle")  # what is drawn around their mean is the same as elsewhere
 CLAIMS: tuple[Guarantee, ...] = (
     rd.PureDP(1.0),
     rd.ApproxDP(1.0, 0.01),
@@ -97,6 +98,7 @@ class Case:
     statistic: str = "frechet-mean"
     footpoint: bool = False  # half-way to the rim instead of the centre
     sites: bool = False  # the records are in two places, which hand over their sums
+    people: bool = False  # each of n people has several records, and neighbours replace one with all of them
 
     @property
     def n(self) -> int:
@@ -112,7 +114,8 @@ class Case:
     def name(self) -> str:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
-        return ", ".join([self.mechanism, *extras, *["adaptive"] * self.adapt, *["two sites"] * self.sites])
+        extras += ["adaptive"] * self.adapt + ["two sites"] * self.sites + ["people"] * self.people
+        return ", ".join([self.mechanism, *extras])
 
     @property
     def query(self) -> Query:
@@ -160,6 +163,9 @@ def all_cases() -> list[Case]:
         if place in IN_TWO_SITES:
             mean = "frechet-mean" if space.is_flat else "tangent-mean"
             cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic=mean, sites=True))
+        if place in OF_PEOPLE:
+            cases += [Case(place, name, claim, people=True) for name in MECHANISMS for claim in CLAIMS]
+            cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
         claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]
@@ -178,6 +184,7 @@ def quick_cases() -> list[Case]:
         Case("line", "wrapped-gaussian", rd.ZCDP(0.5)),
         Case("shapes of 4 landmarks", "pointwise-laplace", rd.PureDP(1.0)),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True),
+        Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
     ]
 
 
@@ -225,7 +232,23 @@ def _distance(coords: Array, ball: rd.Ball) -> float:
 
 def simulated(case: Case) -> Callable[..., Array]:
     """What `simulate` draws, as coordinates."""
-    return lambda X, *, size, seed: coordinates(rd.simulate(X, size=size, seed=seed, **case.options), case.ball)
+
+    def draw(X: Array, *, size: int, seed: int) -> Array:
+        records, ids = records_of(X, case.people)
+        return coordinates(rd.simulate(records, size=size, seed=seed, groups=ids, **case.options), case.ball)
+
+    return draw
+
+
+def records_of(X: Array, people: bool) -> tuple[Array, Array | None]:
+    """The rows as they are; or as people with one to five records each, more of them for some places than for others.
+
+    All records of a person are where the row is: so a person moves the mean as far as one can.
+    """
+    if not people:
+        return X, None
+    counts = 1 + (np.arange(len(X)) + 3 * (X.reshape(len(X), -1)[:, 0] > 0)) % 5
+    return np.repeat(X, counts, axis=0), np.repeat(np.arange(len(X)), counts)
 
 
 def released(case: Case) -> Points:
@@ -235,7 +258,7 @@ def released(case: Case) -> Points:
         return lambda X, size: np.stack([release.value for release in make(X, size)])
     query, ball = case.query, case.ball
     pooled = (lambda X: pooled_value(two_sites(X, ball))) if case.sites else None
-    return drawn(query, query.plan(), ball, pooled)
+    return drawn(query, query.plan(), ball, pooled, people=case.people)
 
 
 def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
@@ -244,10 +267,12 @@ def two_sites(X: Array, ball: rd.Ball) -> list[SiteSum]:
     return [site_sum(part, ball, site=name, study="audit") for name, part in parts.items()]
 
 
-def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any] | None = None) -> Points:
+def drawn(
+    query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any] | None = None, *, people: bool = False
+) -> Points:
     """Points by the mechanism's `draw`, according to a plan, around the private value: the query's, or another one."""
     known, law = dict[bytes, Any](), query.law(plan)
-    value = value or (lambda X: law.value(Bounded(X, ball)))
+    value = value or (lambda X: law.value(bounded(X, ball, people)))
 
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
@@ -257,13 +282,19 @@ def drawn(query: Query, plan: Plan, ball: rd.Ball, value: Callable[[Array], Any]
     return points
 
 
+def bounded(X: Array, ball: rd.Ball, people: bool) -> Bounded:
+    """The records, or the people, in the ball."""
+    records, ids = records_of(X, people)
+    return Bounded(records, ball, ids)
+
+
 def adaptive_releases(case: Case) -> Callable[[Array, int], Iterator[rd.Release]]:
     """As `private_mean` makes them, but that what is public is prepared once, and the records are read once."""
     prepared = prepare(case.query)
     assert not isinstance(prepared.how, Plan)
 
     def make(X: Array, size: int) -> Iterator[rd.Release]:
-        records = Bounded(X, case.ball)
+        records = bounded(X, case.ball, case.people)
         return (prepared.release(records) for _ in range(size))
 
     return make

@@ -9,7 +9,7 @@ Pearson (1934), with no correction for the search. docs/guides/audit.md says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_array, finite_number, whole_number
 from riemdp.display import shown
 from riemdp.errors import InputError
+from riemdp.io.identities import identities
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.names import CalibrationName, MechanismName, StatisticName
-from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
+from riemdp.neighbours import Grouped, Pair, fooling_neighbours, spare_outliers, whole_people, worst_neighbours
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
-from riemdp.statistics.mean import rehearse, simulated
+from riemdp.statistics.mean import how_many, rehearse, simulated
 from riemdp.statistics.prepared import Prepared
 from riemdp.written import BallMapping, as_ball
 
@@ -414,7 +416,7 @@ def audit_draws(a: Any, b: Any, guarantee: Guarantee | str, *, confidence: float
 
 def audit(
     ball: Ball | BallMapping,
-    n: int,
+    n: int | None,
     guarantee: Guarantee | str,
     *,
     mechanism: MechanismName = "auto",
@@ -422,6 +424,7 @@ def audit(
     footpoint: Any = None,
     calibration: CalibrationName = "analytic",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
     draws: int | None = None,
     confidence: float = 0.9999,
     seed: int = 0,
@@ -437,8 +440,8 @@ def audit(
     ball : Ball or mapping
         The public ball that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
-    n : int
-        The number of records.
+    n : int or None
+        The number of records; with `groups`, that of people, or None.
     guarantee : Guarantee or str
         What is claimed, and what noise is made for.
     mechanism : str
@@ -453,6 +456,9 @@ def audit(
         Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
     adapt : bool or Adaptation
         Whether, and how, the release adapts to its records.
+    groups : sequence of ids, optional
+        Of any number of records: neighbours then replace the last person, with all of their records, by one with
+        another number of them.
     draws : int, optional
         Of each neighbour; by default 10^6, or 10^4 with `adapt`, which makes them one by one.
     confidence : float
@@ -488,16 +494,19 @@ def audit(
     ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count = default_draws(adapt) if draws is None else draws
     ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
-    prepared = rehearse(ball, whole_number(n, "n", 1), guarantee, adapt=adapt, **ask)
-    pairs, facts = worst_neighbours(ball, n), _facts(prepared)
+    units = how_many(n, groups)
+    prepared = rehearse(ball, units, guarantee, adapt=adapt, unit=unit_of(groups, None), **ask)
+    pairs, facts = worst_neighbours(ball, units), _facts(prepared)
     if adapt is not False:
-        pairs |= fooling_neighbours(ball, n, spare_outliers(ball, n, guarantee))
+        pairs |= fooling_neighbours(ball, units, spare_outliers(ball, units, guarantee))
 
-    def draw(X: Array, size: int, seed: int) -> Array:
-        return coordinates(simulated(prepared, Bounded(X, ball), size, seed, prepared.query.kind), ball)
+    def draw(X: Any, size: int, seed: int) -> Array:
+        records = Bounded(X.records, ball, X.groups) if isinstance(X, Grouped) else Bounded(X, ball)
+        return coordinates(simulated(prepared, records, size, seed, prepared.query.kind), ball)
 
     options: dict[str, Any] = {"draws": count, "confidence": confidence, "seed": seed, "progress": progress}
-    return replace(audit_neighbours(pairs, draw, guarantee, **options), **facts)
+    data = pairs if groups is None else whole_people(pairs, np.bincount(identities(groups).codes))
+    return replace(audit_neighbours(data, draw, guarantee, **options), **facts)
 
 
 def default_draws(adapt: bool | Adaptation) -> int:
@@ -515,7 +524,7 @@ def _facts(prepared: Prepared) -> dict[str, Any]:
 
 
 def audit_neighbours(
-    pairs: dict[str, Pair],
+    pairs: Mapping[str, tuple[Any, Any]],
     draw: Draw,
     guarantee: Guarantee,
     *,
@@ -558,16 +567,16 @@ class _Simulator:
     seeds: np.random.Generator
     progress: Callable[[int], None] | None
 
-    def pilots(self, pair: Pair, size: int) -> Pair:
+    def pilots(self, pair: tuple[Any, Any], size: int) -> Pair:
         """`size` draws of each of the two neighbours, to choose a test by."""
         first, second = (np.concatenate(list(self.blocks(X, size))) for X in pair)
         return first, second
 
-    def hits(self, pair: Pair, attack: _Attack, size: int) -> Array:
+    def hits(self, pair: tuple[Any, Any], attack: _Attack, size: int) -> Array:
         """How many draws of each neighbour are in each event: (2, events)."""
         return np.array([sum(attack.hits(block) for block in self.blocks(X, size)) for X in pair])
 
-    def blocks(self, X: Array, size: int) -> Iterator[Array]:
+    def blocks(self, X: Any, size: int) -> Iterator[Array]:
         """`size` draws of releases of X, a block at a time."""
         for start in range(0, size, self.block):
             new = min(self.block, size - start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -41,6 +41,10 @@ class Check:
         Quantiles of the distances of usable records to the centre, by level.
     findings : tuple of str
         What looks wrong with the data or the ball, in words.
+    people : int or None
+        How many people a release counts, if groups were given.
+    records_per_person : dict
+        Quantiles of their numbers of records, by level.
 
     See Also
     --------
@@ -62,6 +66,8 @@ class Check:
     radius: float
     distances: dict[float, float]  # quantiles of the distances of usable records to the centre
     findings: tuple[str, ...] = ()  # what looks wrong with the data or the ball, in words
+    people: int | None = None  # how many a release counts, if groups were given
+    records_per_person: dict[float, float] = field(default_factory=dict)  # quantiles
 
     @property
     def inside(self) -> int:
@@ -89,12 +95,22 @@ class Check:
         >>> rd.check(np.array([[0.5]]), rd.Ball(rd.Euclidean(1), [0.0], 1.0)).to_dict()["private"]
         False
         """
-        quantiles = {f"{level:g}": value for level, value in self.distances.items()}
-        known = vars(self) | {"inside": self.inside, "distances": quantiles, "findings": list(self.findings)}
-        return {"riemdp": "check", "private": False, "warning": self.warning} | known
+        computed = {"inside": self.inside, "distances": _named(self.distances), "findings": list(self.findings)}
+        per_person = {"records_per_person": _named(self.records_per_person)}
+        return {"riemdp": "check", "private": False, "warning": self.warning} | vars(self) | computed | per_person
+
+    @property
+    def about_people(self) -> str:
+        """How many records people have, in words."""
+        quantiles = ", ".join(f"{q:.0%}: {value:,.4g}" for q, value in self.records_per_person.items())
+        return f"{self.people:,} people, whose numbers of records have the quantiles {quantiles}"
 
 
-def check(X: Any, ball: Ball | BallMapping) -> Check:
+def _named(quantiles: dict[float, float]) -> dict[str, float]:
+    return {f"{level:g}": value for level, value in quantiles.items()}
+
+
+def check(X: Any, ball: Ball | BallMapping, *, groups: Any = None) -> Check:
     """Look at the records X (n, *point_shape): what a release in this ball would do to them. Not private.
 
     `findings` name what is easily mistaken: matrices that are not symmetric, other units than the centre's, shapes
@@ -107,6 +123,8 @@ def check(X: Any, ball: Ball | BallMapping) -> Check:
     ball : Ball or mapping
         The public ball that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+    groups : sequence of ids, of shape (n,), optional
+        Those that a release would get: then it also tells how many records people have.
 
     Returns
     -------
@@ -130,7 +148,8 @@ def check(X: Any, ball: Ball | BallMapping) -> Check:
     1
     """
     ball = as_ball(ball)
-    distances, *measured = Rows(Bounded(X, ball)._raw, (partial(_looks, ball),)).all().T
+    records = Bounded(X, ball, groups)
+    distances, *measured = Rows(records._raw, (partial(_looks, ball),)).all().T
     usable = distances[np.isfinite(distances)]
     levels = np.quantile(usable, QUANTILES).tolist() if usable.size else []
     return Check(
@@ -140,7 +159,17 @@ def check(X: Any, ball: Ball | BallMapping) -> Check:
         radius=ball.radius,
         distances=dict(zip(QUANTILES, levels, strict=False)),
         findings=_findings(ball, distances, measured),
+        **_of_people(records),
     )
+
+
+def _of_people(records: Bounded) -> dict[str, Any]:
+    """How many people there are, and how many records each has; nothing without groups."""
+    known = records._identities
+    if known is None:
+        return {}
+    levels = np.quantile(np.bincount(known.codes, minlength=known.count), QUANTILES).tolist() if known.count else []
+    return {"people": known.count, "records_per_person": dict(zip(QUANTILES, levels, strict=False))}
 
 
 def _looks(ball: Ball, raw: Array) -> Array:

@@ -94,7 +94,7 @@ def compare(a: Summary, b: Summary) -> Comparison:
     space = _common_space(a, b)
     middle = _between(space, a, b)
     parts = [_at(middle, mean_error(one), space) for one in (a, b)]
-    delta, covariance = parts[1].coords - parts[0].coords, sum(part.covariance for part in parts)
+    delta, covariance = parts[1].coords - parts[0].coords, parts[0].covariance + parts[1].covariance
     statistic = float(delta @ np.linalg.solve(covariance, delta))
     return Comparison(float(space.dist(a.value, b.value)), statistic, _p_value(statistic, parts, covariance), space.dim)
 
@@ -108,7 +108,8 @@ def _common_space(a: Any, b: Any) -> Space:
             )
     if a.space != b.space:
         raise InputError(f"the releases are of different spaces, {a.space!r} and {b.space!r}: pass two of one space.")
-    return a.space
+    space: Space = a.space
+    return space
 
 
 def _between(space: Space, a: Summary, b: Summary) -> Array:

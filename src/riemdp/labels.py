@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from riemdp.accounting.unit import counted
 from riemdp.display import MOST_COLUMNS, Numbers
 from riemdp.errors import InputError
 from riemdp.io.values import numbers_of
@@ -28,8 +29,8 @@ def noun(release: Release) -> str:
 
 
 def title(release: Release) -> str:
-    """What it is, and of how many records."""
-    return f"Private {noun(release)} of {release.n:,} records"
+    """What it is, and of how many records or people."""
+    return f"Private {noun(release)} of {counted(release.n, release.unit)}"
 
 
 def spaces(release: Release) -> tuple[Space, ...]:

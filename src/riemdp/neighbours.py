@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
@@ -56,6 +58,33 @@ def spare_outliers(ball: Ball, n: int, guarantee: Guarantee) -> int:
     """About how many outliers move the mean by as much as the noise does: as many are left outside for nothing."""
     error = plan(ball, n, guarantee, statistic="tangent-mean")[0].expected_error
     return max(1, min(round(n * error / ball.radius), (n - 1) // 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Records, and whose each of them is."""
+
+    records: Array
+    groups: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the records."""
+        return self.records.shape
+
+    @classmethod
+    def of(cls, people: Array, counts: Array) -> Grouped:
+        """So many records of each person, one after the other, all of them where the person is."""
+        return cls(np.repeat(people, counts, axis=0), np.repeat(np.arange(len(people)), counts))
+
+
+def whole_people(pairs: dict[str, Pair], counts: Array) -> dict[str, tuple[Grouped, Grouped]]:
+    """Pairs of which the last row is replaced, as people with so many records each; the new one has some more.
+
+    All records of a person lie where the row was, so that the person moves the mean as far as one can.
+    """
+    more = np.append(counts[:-1], 3 * counts[-1] + 1)
+    return {name: (Grouped.of(one, counts), Grouped.of(other, more)) for name, (one, other) in pairs.items()}
 
 
 def _jump(others: Array, ends: Pair, ball: Ball) -> Pair:

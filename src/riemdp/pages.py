@@ -92,7 +92,7 @@ def _is_origin(space: Space, center: Array) -> bool:
 def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
     """What was released, what it promises and how it was made."""
     facts = {
-        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency",
+        "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency, of one {release.unit}",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
         "expected error": f"{_error_words(release)} ({MEANING})",
         **_assuming(release.guarantee),
@@ -161,7 +161,7 @@ def _name(row: Plan) -> str:
 def ledger_page(ledger: Ledger) -> Page:
     """Budget, what is spent and left of it, and the latest entries; or why the file cannot be read."""
     try:
-        facts, entries = balance(ledger), ledger.history()
+        facts, entries = balance(ledger) | _protected(ledger), ledger.history()
     except RiemdpError as problem:
         return Page(f"Ledger {ledger.path.name}", {"budget": short(ledger.budget)}, warning=str(problem))
     tables = [entry_rows(entries)] if entries else []
@@ -173,6 +173,11 @@ def balance(ledger: Ledger) -> dict[str, str]:
     parts = {"budget": (ledger.budget, ROUND_HALF_EVEN), "spent": (ledger.spent, ROUND_UP)}
     parts["left"] = (ledger.remaining, ROUND_DOWN)  # so that what is shown can be asked for
     return {name: short(amount, rounding) if amount else "nothing" for name, (amount, rounding) in parts.items()}
+
+
+def _protected(ledger: Ledger) -> dict[str, str]:
+    """What all its entries protect, if there are any."""
+    return {"protects": f"one {ledger.unit}"} if ledger.unit else {}
 
 
 def entry_rows(entries: Sequence[Entry], most: int = MOST_ENTRIES) -> Table:
@@ -202,6 +207,7 @@ def check_page(found: Check) -> Page:
         "unusable": f"{found.unusable:,} (a release takes the centre instead)",
         "distances": f"{quantiles or 'none'} (quantiles, to the centre; the radius is {found.radius:.4g})",
     }
+    facts |= {"people": found.about_people} if found.people is not None else {}
     look_again = {"look again": " ".join(found.findings)} if found.findings else {}
     line = f"{found.warning.partition(':')[0]}, {found.n:,} records: {found.inside:,} in the ball"
     return Page(f"A look at {found.n:,} records", facts | look_again, warning=found.warning, line=line)

@@ -17,6 +17,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD, counted, several, yours
 from riemdp.display import ABREAST, Numbers, Table, escape, numbers_html, page_of, paragraph, table_html
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
@@ -28,10 +29,10 @@ from riemdp.plots import figure_bytes, is_exact_tradeoff, plot_release, plot_tra
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
-from riemdp.promises import NEIGHBOURS, detection_bound, detection_percentage, promise
+from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
 from riemdp.statistics.catalogue import statistic_names
-from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.class_means import WITHIN_CLASSES
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
 from riemdp.summaries.summary import Summary
 
@@ -189,7 +190,7 @@ def _lead(subject: Subject) -> str:
     moved = "each of them" if has_classes(release) else "it"
     return paragraph(
         f"The {noun(release)} of {release.n:,} {spaces(release)[0].words}, published with noise that "
-        f"protects every single record: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
+        f"protects every single {release.unit}: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
         f"The noise is predicted to move {moved} by {error_of_one(release):.3g}.",
         "lead",
     )
@@ -232,10 +233,10 @@ def _spread(subject: Subject) -> str:
 
 
 def _guarantee(subject: Subject) -> str:
-    guarantee = subject.release.guarantee
-    words, symbols = promise(guarantee)
+    guarantee, unit = subject.release.guarantee, subject.release.unit
+    words, symbols = promise(guarantee, unit)
     formula = f'<p><span class="formula">{symbols}</span></p>'
-    name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency. {NEIGHBOURS}"
+    name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency. {neighbours(unit)}"
     return _section("The guarantee", f'<div class="promise">{paragraph(words)}</div>', paragraph(name), formula)
 
 
@@ -246,12 +247,12 @@ CLASSES_APART = (
 
 
 def _attacker(subject: Subject) -> str:
-    guarantee = subject.release.guarantee
+    guarantee, unit = subject.release.guarantee, subject.release.unit
     bound, shown = detection_bound(guarantee), detection_percentage(guarantee)
     sentence = (
-        f"Whoever guesses from this release whether your record was in the data or another one in its place, and is "
+        f"Whoever guesses from this release whether {yours(unit)} in the data or another one in its place, and is "
         f"wrong at most 5 % of the time when it was not, is right at most {shown} of the time when it was. "
-        f"This holds for an attacker who knows all the other records and has unlimited time; guessing blindly, "
+        f"This holds for an attacker who knows all the other {several(unit)} and has unlimited time; guessing blindly, "
         f"without the release, one is right 5 % of the time."
     )
     weak = paragraph("This promise is weak: such an attacker may be right more often than not.", "warning")
@@ -261,9 +262,9 @@ def _attacker(subject: Subject) -> str:
         weak if bound > 0.5 else "",
         paragraph(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
         _tradeoff(guarantee, bound),
-        paragraph("What stays hidden, up to that bound: whether your record was in the data, and what sets it apart."),
+        paragraph(f"What stays hidden, up to that bound: whether {yours(unit)} in the data, and what sets it apart."),
         paragraph("What it does not hide:"),
-        _items(NOT_HIDDEN),
+        _items([*NOT_HIDDEN, SEVERAL_RECORDS if unit == RECORD else f"how many {several(unit)} there are: public."]),
     )
 
 
@@ -278,16 +279,19 @@ def _tradeoff(guarantee: Guarantee, bound: float) -> str:
 NOT_HIDDEN = (
     "what is true of the records together: that is what was published, and what it says of people like you it says "
     "whether or not your record was in;",
-    "what is public by assumption: the number of records, the ball, the mechanism and its scale;",
+    "what is public by assumption: the number n, the ball, the mechanism and its scale;",
     "what other releases from the same records say: their guarantees add up, which is what a ledger keeps;",
-    "several records of one person, who is then protected as a group only, more weakly.",
+)
+SEVERAL_RECORDS = (
+    "several records of one person: this protects one record. If people have several, a release with groups=, an id "
+    "for each record (--groups on the command line), protects a person with all of them."
 )
 
 
 def _assumptions(subject: Subject) -> str:
-    guarantee = subject.release.guarantee
+    guarantee, unit = subject.release.guarantee, subject.release.unit
     other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
-    fixed = f"one record of the data is one unit of protection, and any record may be replaced by {other}"
+    fixed = f"one {unit} of the data is one unit of protection, and any {unit} may be replaced by {other}"
     texts = _items([*guarantee.assumptions, fixed])
     return _section("Assumptions", paragraph("The guarantee takes for granted:"), texts)
 
@@ -372,7 +376,8 @@ def _parameters(subject: Subject) -> str:
         ("statistic", noun(release)),
         ("space", repr(release.space)),
         ("dimension", f"{release.space.dim:,}"),
-        ("records n", f"{release.n:,}"),
+        ("n", counted(release.n, release.unit)),
+        ("protects", f"one {release.unit}"),
         ("centre of the ball", center_words(release.space, release.center, "in the file above")),
         ("radius of the ball", f"{release.radius:.6g}"),
         ("mechanism", release.mechanism),

@@ -33,14 +33,14 @@ PROOFS = Path(__file__).parents[2] / "docs" / "proofs"
 LAWS = {VolumeDensity, ExactPoints, GradientBounds}
 ROLES = [
     (rd.Euclidean(2), LAWS | {ClosedFormMean}),
-    (rd.Sphere(2), LAWS | {FrechetModel, Embedding, Chords}),
-    (rd.Hyperbolic(2), LAWS | {FrechetModel}),
-    (rd.KendallShapes(4), LAWS | {FrechetModel, Landmarks}),
+    (rd.Sphere(2), LAWS | {FrechetModel, Curvature, Embedding, Chords}),
+    (rd.Hyperbolic(2), LAWS | {FrechetModel, Curvature}),
+    (rd.KendallShapes(4), LAWS | {FrechetModel, Curvature, Landmarks}),
     (rd.Correlations(3), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.HPDAffine(2), LAWS | {FrechetModel, Curvature, SpectralBalls}),
     (rd.HPDLogEuclidean(2), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.Rotations(), LAWS | {FrechetModel, Curvature}),
-    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Embedding, Spectra, SpectralBalls}),
+    (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Curvature, Embedding, Spectra, SpectralBalls}),
     (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.SPDLogEuclidean(2), LAWS | {ClosedFormMean, Embedding, Spectra, SpectralBalls}),
     (rd.Product(rd.Sphere(2), rd.Sphere(2)), LAWS),

@@ -414,7 +414,7 @@ def test_entries_state_counts_every_so_often_and_say_nothing_else(quick_folder):
     assert [entry.guarantee for entry in ledger.history()] == [KINDS["pure"][1](k) for k in range(len(texts) - 1)]
     counted = texts[stating[0]]["counted"]
     before = sum(Fraction(repr(entry.guarantee.epsilon)) for entry in ledger.history()[: stating[0] - 1])
-    assert counted == {"budget": PureDP(1e6).to_dict(), "spent": {"value": str(before)}, "assumptions": ["a0", "a1", "a2"]}
+    assert counted == {"budget": PureDP(1e6).to_dict(), "spent": {"value": str(before)}, "assumptions": ["a0", "a1", "a2"], "unit": "record"}
 
 
 def without_triggers(path, *statements, digests_from=None):
@@ -861,7 +861,7 @@ CHANGES = {
     "a larger budget": lambda whole: whole.replace(b'"epsilon": 1.0', b'"epsilon": 9.0'),
     "a smaller entry": lambda whole: whole.replace(b'"epsilon": 0.1', b'"epsilon": 0.0', 1),
     "another description": lambda whole: whole.replace(b"release 1", b"release 7"),
-    "another format": lambda whole: whole.replace(b"ledger, format 3", b"ledger, format 4"),
+    "another format": lambda whole: whole.replace(b"ledger, format 4", b"ledger, format 5"),
 }
 
 
@@ -1090,7 +1090,7 @@ def test_the_file_says_its_format_and_entries_theirs(path):
     with closing(sqlite3.connect(path)) as db:
         (schema,) = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchone()
         texts = [text for (text,) in db.execute("SELECT guarantee FROM entry")]
-    assert "riemdp ledger, format 3" in schema
+    assert "riemdp ledger, format 4" in schema
     assert [json.loads(text)["format"] for text in texts] == [3, 3]
 
 
@@ -1101,7 +1101,7 @@ def text_of(guarantee, **more):
 
 def test_a_newer_file_or_entry_gets_a_sentence(path):
     whole = whole_ledger(path)
-    path.write_bytes(whole.replace(b"ledger, format 3", b"ledger, format 4"))
+    path.write_bytes(whole.replace(b"ledger, format 4", b"ledger, format 5"))
     with pytest.raises(InputError, match="written by a newer riemdp; upgrade") as error:
         Ledger(path)
     assert_one_sentence(error)

@@ -15,6 +15,7 @@ import pytest
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp import randomness
+from riemdp.accounting import unit
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.io import files
 from riemdp.mechanisms import wrapped
@@ -224,7 +225,7 @@ def test_saved_and_loaded_it_is_the_same(space, mechanism, tmp_path):
 def test_the_guarantee_states_its_adjacency_and_assumptions():
     result = some_release()
     assert result.guarantee.adjacency == "replace-one"
-    assert set(result.guarantee.assumptions) > {release.PUBLIC, release.ENTROPY}
+    assert set(result.guarantee.assumptions) > {unit.PUBLIC, release.ENTROPY}
     assert result.guarantee <= rd.GDP(2.0)
 
 

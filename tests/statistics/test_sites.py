@@ -276,7 +276,7 @@ def test_every_altered_field_shows():
     possible = {
         "format": 1.0, "warning": "public", "id": "0" * 32, "study": "another", "site": "another", "space": {"type": "Euclidean", "d": 3},
         "center": [0.0, -0.0], "radius": 1.5, "grid": -48, "n": 4, "total": data["total"][::-1] if len(set(data["total"])) > 1 else ["1", "2"],
-        "mac": "0" * 64,
+        "mac": "0" * 64, "unit": "patient",
     }  # fmt: skip
     assert set(possible) == set(data) - {"riemdp"}
     for name, value in possible.items():

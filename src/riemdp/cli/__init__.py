@@ -7,6 +7,7 @@ budget spent), 3 budget refused. Whoever closes the pipe early gets 141, and who
 from riemdp.cli.app import app, main
 from riemdp.cli.auditing import audit, demo
 from riemdp.cli.bookkeeping import ledger
+from riemdp.cli.classifying import classify
 from riemdp.cli.describing import descriptors
 from riemdp.cli.planning import check, plan
 from riemdp.cli.releasing import mean
@@ -14,5 +15,6 @@ from riemdp.cli.releasing import mean
 for command in (mean, plan, check, descriptors, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
+app.add_typer(classify, name="classify")
 
 __all__ = ["app", "main"]

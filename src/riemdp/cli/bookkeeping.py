@@ -58,7 +58,8 @@ def show_ledger(
     if as_json:
         typer.echo(json.dumps(_as_data(book, history)))
         return
-    balanced = facts({"ledger": printable(file), **balance(book), "digest": book.digest})
+    protects = {"protects": f"one {book.unit}"} if book.unit else {}
+    balanced = facts({"ledger": printable(file), **balance(book), **protects, "digest": book.digest})
     rows = entry_rows(history, most=len(history))
     if len(history) > MANY:
         show(balanced)
@@ -87,6 +88,7 @@ def _as_data(book: Ledger, history: list[Entry]) -> dict[str, Any]:
         "riemdp": "ledger",
         "format": FORMAT,
         **{name: total.to_dict() if total else None for name, total in totals.items()},
+        "unit": book.unit,
         "digest": book.digest,
         "history": [vars(entry) | {"guarantee": entry.guarantee.to_dict()} for entry in history],
     }

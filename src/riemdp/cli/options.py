@@ -19,6 +19,7 @@ from riemdp.manifolds.catalogue import center_names, space_class, space_names
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
     from riemdp.io.data import Stored
+    from riemdp.io.groups import Groups
     from riemdp.manifolds.base import Array, Space
     from riemdp.privacy.bounded import Ball
 
@@ -121,6 +122,13 @@ def parse_ball(
         lacking = "--center" if center is None else "--radius"
         raise InputError(f"{lacking} is missing: pass a public one, chosen without looking at the data.")
     return Ball(space, parse_center(center, space), radius)
+
+
+def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
+    """Whose record each is, None if nothing was said about it; and where in DATA that stands."""
+    from riemdp.io.groups import Groups, open_groups
+
+    return Groups(None) if text is None else open_groups(text, data, header=bool(header))
 
 
 def about_lines(data: str, header: bool | None, columns: str | None) -> str:
@@ -236,6 +244,17 @@ ColumnsOption = Annotated[
 ]
 HeaderOption = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether the first line of a .csv file holds names: no.")
+]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="FILE|FILE:KEY|COLUMN",
+        help="Whose record each is, if people have several: a file of ids, or a column of a table.",
+    ),
+]
+UnitOption = Annotated[
+    str | None, typer.Option("--unit", help="With --groups: what is protected, for example patient.")
 ]
 MechanismOption = Annotated[
     str, typer.Option("--mechanism", help="auto, or the name of one.", autocompletion=_mechanisms)

@@ -112,18 +112,26 @@ def first_pass_bar() -> Iterator[Callable[[int, int], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    is_over = False
-
-    def report(done: int, total: int) -> None:
-        nonlocal is_over
-        if not is_over:
-            is_over = done == total
-            bar.update(reading, completed=done, total=total, visible=not is_over)
-            bar.update(computing, visible=is_over)
-
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        reading, computing = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
-        yield report
+        yield _Passes(bar)
+
+
+class _Passes:
+    """Two bars: of the first pass, and of all that follows, which has an end only if its steps are public."""
+
+    def __init__(self, bar: Any) -> None:
+        self.bar, self.is_over = bar, False
+        self.reading, self.computing = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self.is_over:
+            self.is_over = done == total
+            self.bar.update(self.reading, completed=done, total=total, visible=not self.is_over)
+            self.bar.update(self.computing, visible=self.is_over)
+
+    def step(self, done: int, total: int) -> None:
+        """Of a number of steps that is public."""
+        self.bar.update(self.computing, completed=done, total=total)
 
 
 def check_outputs(

@@ -114,6 +114,7 @@ def check(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
     workers: o.WorkersOption = None,
     scheduler: o.SchedulerOption = None,
     as_json: o.JsonOption = False,
@@ -122,16 +123,18 @@ def check(
 
     \b
     riemdp check covariances.npy --space spd-affine --center identity --radius 1.5
+    riemdp check visits.csv --header --groups patient --space sphere --center north --radius 1
     """
     from riemdp.check import check as look
     from riemdp.io.data import open_records
     from riemdp.io.sources import reporting
 
-    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
+    crew, who = Workers(workers, scheduler), o.parse_groups(groups, data, header)
+    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     with crew.at_work(), first_pass_bar() as progress, reporting(progress):
-        found = look(stored.for_workers(where) if crew else stored.points(where), ball)
+        found = look(stored.for_workers(where) if crew else stored.points(where), ball, groups=who.ids)
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
     else:

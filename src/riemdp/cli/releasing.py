@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -39,12 +39,11 @@ from riemdp.pages import balance, short
 
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
-    from riemdp.privacy.bounded import Bounded
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
-    from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
 
+    R = TypeVar("R", bound=Release)
 
 
 @o.takes_guarantee
@@ -59,6 +58,8 @@ def mean(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
+    unit: o.UnitOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
@@ -99,8 +100,10 @@ def mean(
     riemdp mean shapes.npz:leaves --space kendall --center template.npy --radius 0.3 --mu 0.5
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
     riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
+    riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    from riemdp.accounting.unit import unit_of
     from riemdp.io.data import open_records
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
@@ -112,25 +115,30 @@ def mean(
     outputs.check(data, ledger, anchor, center, footpoint, names)
     if quiet and out is None and not as_json:
         raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    crew, stored = Workers(workers, scheduler), open_records(data, columns=columns, header=bool(header))
+    protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
+    crew = Workers(workers, scheduler)
+    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     outputs = replace(outputs, names=o.parse_names(names, where))
-    asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
+    asked: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
     foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
-    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball)
+    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball, who.ids)
+    asked["unit"] = protected
     prepared = rehearse(ball, records.n, guarantee, footpoint=foot, can_gather=records.can_gather, **asked)
-    _raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
+    raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
     with crew.at_work():
-        book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
-        try:
-            release = _released(prepared, records, book, printable(Path(data).name if note is None else note))
-        except KeyboardInterrupt:
-            raise Interrupted(spent_without_release(guarantee, book)) from None
-        _finish(release, book, outputs, as_json=as_json, quiet=quiet)
+        book = open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
+        release = released(partial(prepared.release, records), guarantee, book, note_for(data, note))
+        finish(release, book, outputs, as_json=as_json, quiet=quiet)
 
 
-def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
+def note_for(data: str, note: str | None) -> str:
+    """What the ledger says of the records."""
+    return printable(Path(data).name if note is None else note)
+
+
+def raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
     """Refuse, before anything is spent, what public numbers call worthless; say what is merely doubtful."""
     grave = [doubt.in_numbers for doubt in doubts if doubt.is_grave]
     if grave and not anyway:
@@ -139,7 +147,7 @@ def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
         complain(f"warning: {doubt.in_numbers}")
 
 
-def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
+def finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
     """Write and print what was paid for."""
     kept = drawn = False
     try:
@@ -160,25 +168,29 @@ def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_jso
         raise typer.Exit(BAD_INPUT)
 
 
-def _released(prepared: Prepared, records: Bounded, ledger: Ledger | None, note: str) -> Release:
-    """The private mean as it was rehearsed, charged to the ledger."""
+def released(
+    release: Callable[[Ledger | None, str], R], guarantee: Guarantee, ledger: WatchedLedger | None, note: str
+) -> R:
+    """What was rehearsed, charged to the ledger."""
     from riemdp.io.sources import reporting
 
     try:
         with first_pass_bar() as progress, reporting(progress):
-            return prepared.release(records, ledger, note)
+            return release(ledger, note)
+    except KeyboardInterrupt:
+        raise Interrupted(spent_without_release(guarantee, ledger)) from None
     except BudgetExceeded:
         assert ledger is not None
         left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
         place = f"what is left of {ledger.path} ({left})"
-        raise BudgetExceeded(_refusal(prepared.query.guarantee, place)) from None
+        raise BudgetExceeded(_refusal(guarantee, place)) from None
 
 
 def _refusal(guarantee: Guarantee, place: str) -> str:
     return f"{short(guarantee)} does not fit into {place}: nothing was released or spent; ask for less."
 
 
-def _open_ledger(
+def open_ledger(
     path: Path | None,
     budget: Guarantee | None,
     guarantee: Guarantee,
@@ -221,6 +233,7 @@ class Outputs:
     force: bool  # whether they may replace others
     about_records: str = ""  # shown with the release
     names: tuple[str, ...] | None = None  # of rows and columns, wherever these are shown
+    endings: tuple[str, ...] = (".npy", ".json")  # that --out may have
 
     @property
     def paths(self) -> list[Path]:
@@ -230,7 +243,7 @@ class Outputs:
     def check(self, *inputs: str | Path | None) -> None:
         """Before anything is spent: they can all be written."""
         formats = {
-            "--out": (self.out, (".npy", ".json")),
+            "--out": (self.out, self.endings),
             "--report": (self.report, (".html", ".htm")),
             "--plot": (self.plot, PICTURE_FORMATS),
         }
@@ -298,7 +311,7 @@ def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str
     if outputs.report:
         steps = [f"Open {outputs.report} in a browser: it explains the promise to whoever reads the result."]
     else:
-        steps = ["Add --report mean.html the next time: a page that explains the promise to whoever reads the result."]
+        steps = ["Add --report page.html the next time: a page that explains the promise to whoever reads the result."]
     if ledger:
         return [*steps, f"riemdp ledger show {shlex.quote(str(ledger.path))}  lists what was spent and what is left."]
     return [*steps, f"Nothing counted this. Another release adds to {short(release.guarantee)}: name a --ledger FILE."]

@@ -43,6 +43,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     footpoint: Any = None
     statistic: StatisticName = "frechet-mean"
     adapt: bool | Adaptation = False
+    unit: str | None = None
     ledger: Ledger | None = None
     note: str = ""
 
@@ -100,12 +101,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _public_ball(self, X: Array) -> Ball:
         return as_ball(self.ball(X.shape[1]) if callable(self.ball) else self.ball, shape=tuple(X.shape))
 
-    def _fit_mean(self, X: Any) -> Self:
+    def _fit_mean(self, X: Any, groups: Any = None) -> Self:
         with all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
+            people = {"groups": groups, "unit": self.unit}
             self.release_ = private_mean(
-                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **self._asked
+                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **people, **self._asked
             )
             self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
         return self

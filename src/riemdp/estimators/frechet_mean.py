@@ -10,6 +10,10 @@ from riemdp.estimators.base import PrivateEstimator
 class PrivateFrechetMean(PrivateEstimator):
     """A differentially private Fréchet mean: `private_mean` as an estimator.
 
+    If people have several records each, give `fit` an id for each record: `fit(X, groups=ids)` protects a person with
+    all of their records. In a search or a cross-validation with GroupKFold let scikit-learn route them, by
+    `set_config(enable_metadata_routing=True)` and `set_fit_request(groups=True)`.
+
     A fit that the ledger refuses raises BudgetExceeded and changes nothing.
 
     Parameters
@@ -32,6 +36,8 @@ class PrivateFrechetMean(PrivateEstimator):
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -63,7 +69,7 @@ class PrivateFrechetMean(PrivateEstimator):
     (2, 2)
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
         """Release a private mean of the records.
 
         Parameters
@@ -72,6 +78,8 @@ class PrivateFrechetMean(PrivateEstimator):
             The records.
         y : object, optional
             Ignored: scikit-learn's pipelines pass it.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is, if people have several: then a person with all of their records is protected.
 
         Returns
         -------
@@ -91,4 +99,4 @@ class PrivateFrechetMean(PrivateEstimator):
         >>> fitted.release_.n
         100
         """
-        return self._fit_mean(X)
+        return self._fit_mean(X, groups)

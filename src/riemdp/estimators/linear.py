@@ -16,19 +16,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import RECORD, unit_of
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.estimators.mdm import _labels, _public_classes, _require_labels
 from riemdp.io.sources import is_dask
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.discriminant import Discriminant
-from riemdp.statistics.linear_classifiers import LinearClassifier
+from riemdp.statistics.linear_classifiers import LinearClassifier, with_labels
 from riemdp.statistics.logistic import LogisticRegression
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.worth import warn_of
@@ -44,6 +45,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     guarantee: Guarantee | str
     classes: Any
     class_weight: ClassWeight
+    unit: str | None
     ledger: Ledger | None
     note: str
     release_: ClassifierRelease
@@ -55,7 +57,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
     def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> LinearClassifier:
         """The public side of the fit."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from records with labels, both private.
 
         Parameters
@@ -64,6 +66,9 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
             The records.
         y : array of shape (n,)
             Their labels. One that is missing, or none of `classes`, counts for nothing.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is, if people have several: then a person with all of their records is protected, and
+            counts as one, in equal parts in each of the classes that they are in.
 
         Returns
         -------
@@ -77,12 +82,13 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         """
         require_ledger(self.ledger)
         with all_or_nothing(self):
-            records, self.classes_, labels = self._read(X, y)
-            ball = self._public_ball(records)
-            learner = self._learner_of(ball, len(records), self.classes_)
+            X, self.classes_, labels = self._read(X, y)
+            self.ball_, unit = self._public_ball(X), unit_of(groups, self.unit)
+            records, labelled = with_labels(X, self.ball_, labels, len(self.classes_), groups)
+            learner = self._learner_of(self.ball_, records.n, self.classes_, unit)
             warn_of(learner.doubts)
-            self.release_ = learner.release(Bounded(records, ball), labels, self.ledger, self.note)
-            self.ball_, self.guarantee_ = ball, self.release_.guarantee
+            self.release_ = learner.release(records, labelled, self.ledger, self.note)
+            self.guarantee_ = self.release_.guarantee
         return self
 
     def plan(self, n: int, n_features: int | None = None) -> Plan:
@@ -110,8 +116,8 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         learner = self._learner_of(ball, whole_number(n, "n", 1), _public_classes(self.classes))
         return replace(learner.plan, note=" ".join([f"{learner.plan.note}.", *(d.in_numbers for d in learner.doubts)]))
 
-    def _learner_of(self, ball: Ball, n: int, classes: Array) -> LinearClassifier:
-        return self._learner(ball, n, tuple(classes.tolist()), self._weights(classes))
+    def _learner_of(self, ball: Ball, n: int, classes: Array, unit: str = RECORD) -> LinearClassifier:
+        return replace(self._learner(ball, n, tuple(classes.tolist()), self._weights(classes)), unit=unit)
 
     def _read(self, X: Any, y: Any) -> tuple[Any, Array, Array]:
         """Records, classes, and the place of each record's label among them.
@@ -238,6 +244,8 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         Public weights of classes, by label; 1 for those left out.
     adapt : bool or Adaptation
         Whether to look for a private ball within the given one first.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     steps : int, optional
         Of the descent; by default 60, up to 200 for many records, and 5 for pure epsilon.
     ledger : Ledger, optional
@@ -287,6 +295,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         classes: Any = None,
         class_weight: ClassWeight = None,
         adapt: bool | Adaptation = True,
+        unit: str | None = None,
         steps: int | None = None,
         ledger: Ledger | None = None,
         note: str = "",
@@ -296,13 +305,14 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         self.classes = classes
         self.class_weight = class_weight
         self.adapt = adapt
+        self.unit = unit
         self.steps = steps
         self.ledger = ledger
         self.note = note
 
     def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> LogisticRegression:
         steps = None if self.steps is None else whole_number(self.steps, "steps", 1)
-        return LogisticRegression(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt, steps)
+        return LogisticRegression(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt, steps=steps)
 
 
 class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
@@ -324,6 +334,8 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
         Public weights of classes, by label, beside their shares among the records; 1 for those left out.
     adapt : bool or Adaptation
         Whether to look for a private ball within the given one first.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -370,6 +382,7 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
         classes: Any = None,
         class_weight: ClassWeight = None,
         adapt: bool | Adaptation = True,
+        unit: str | None = None,
         ledger: Ledger | None = None,
         note: str = "",
     ) -> None:
@@ -378,6 +391,7 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
         self.classes = classes
         self.class_weight = class_weight
         self.adapt = adapt
+        self.unit = unit
         self.ledger = ledger
         self.note = note
 

@@ -12,25 +12,34 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
 from riemdp.accounting.guarantee import as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
+from riemdp.io.identities import identities
 from riemdp.manifolds.base import Array
-from riemdp.statistics.class_means import joint_means, parallel_means
+from riemdp.privacy.release import Release
+from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.class_means import (
+    joint_means,
+    means_of_all_classes,
+    means_of_one_label,
+    parallel_means,
+)
 
-ONE_CLASS = "protects a record within its class: one per person, who is in one class only"
-ONE_RECORD = "protects a record: one per person"
+ONE_CLASS = "protects a record within its class, one per person, who is in one class only; or people, by fit(groups=)"
+ONE_RECORD = "protects a record: one per person; or people, by fit(groups=)"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateMDM(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrivateEstimator  # type: ignore[misc]
 ):
-    """Minimum distance to private class means, for records of which a person has ONE, in ONE class only.
+    """Minimum distance to private class means: of people by `groups`, else of records, ONE each, in ONE class only.
 
-    The guarantee protects a record that is replaced within its class. A person with records in two classes changes
-    two class means and is protected more weakly: GDP(mu) becomes sqrt(2) mu, PureDP(epsilon) 2 epsilon, and so on
-    for more classes. Without privacy this is pyRiemann's MDM (Barachant et al. 2012).
+    Without `groups` the guarantee protects a record that is replaced within its class. A person with records in two
+    classes changes two class means and is protected more weakly: GDP(mu) becomes sqrt(2) mu, PureDP(epsilon)
+    2 epsilon, and so on for more classes. Without privacy this is pyRiemann's MDM (Barachant et al. 2012).
 
     By default labels and class sizes are public: each class mean is released with the whole guarantee, since a
     record, replaced within its class, changes only one of them (parallel composition). `guarantee_.assumptions`
@@ -41,6 +50,9 @@ class PrivateMDM(
     class with few records or none has a mean that is mostly noise: where its share of the records, as released, is
     within three standard deviations of the noise from 0, it is `left_out_`, and no record is predicted to be in it.
     `score` on private records is not private.
+
+    If people have several records each, `fit(X, y, groups=ids)` protects a person with all of their records, in
+    whatever classes they are: see `membership`.
 
     Parameters
     ----------
@@ -62,11 +74,19 @@ class PrivateMDM(
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     private_labels : bool
         Whether labels are private too.
     classes : sequence, optional
         With private labels: the public set of all labels. A record with any other label, or none, counts for nothing.
         With public labels the classes are those that occur in y.
+    membership : str
+        With `fit(groups=)`: what is public about the classes of a person. "any": nothing; a person in s classes counts
+        as 1/s in each, and all class means are one release as with private labels, but that the set of labels is
+        public. "all": every person has records in every class, as in a cued experiment; the class means share the
+        guarantee. "one": every person has one label, which is public (parallel composition). `guarantee_.assumptions`
+        says which; ids that contradict it are refused.
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -83,7 +103,8 @@ class PrivateMDM(
     guarantee_ : Guarantee
         What is proved, with its assumptions.
     releases_ : tuple of Release
-        One per class; with private labels one, a point of the product of a copy of the space per class.
+        One per class; with private labels, or people in any classes, one: a point of the product of a copy of the
+        space per class.
     ball_ : Ball
         The public ball.
     n_features_in_ : int
@@ -106,6 +127,7 @@ class PrivateMDM(
 
     private_labels: bool = False
     classes: Any = None
+    membership: str = "any"
 
     def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:
         """Also that no class was left out, if it was fitted before any could be."""
@@ -117,10 +139,10 @@ class PrivateMDM(
         text: str = super().__repr__(N_CHAR_MAX)
         return f"{text}  # {ONE_RECORD if self.private_labels else ONE_CLASS}"
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the private means of the classes.
 
-        A person must have one record, in one class: see the class.
+        Without groups a person must have one record, in one class: see the class.
 
         Parameters
         ----------
@@ -128,6 +150,8 @@ class PrivateMDM(
             The records.
         y : array of shape (n,)
             Their labels.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is, if people have several: then a person with all of their records is protected.
 
         Returns
         -------
@@ -146,37 +170,59 @@ class PrivateMDM(
         >>> rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200)).means_.shape
         (2, 2, 2)
         """
+        require_known("membership", self.membership, ["any", "all", "one"])
+        if groups is None and self.membership != "any":
+            raise InputError(f"membership = {self.membership!r} is about people: pass groups= to fit, or leave it out.")
         with all_or_nothing(self):
             if self.private_labels:
-                self._fit_private_labels(X, y)
+                self._fit_private_labels(X, y, groups)
             else:
-                self._fit_public_labels(X, y)
+                self._fit_public_labels(X, y, groups)
         return self
 
-    def _fit_public_labels(self, X: Any, y: Any) -> None:
+    def _fit_public_labels(self, X: Any, y: Any, groups: Any) -> None:
         _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
-        groups = [records[labels == label] for label in self.classes_]
-        self.releases_ = parallel_means(
-            groups, self.ball_, as_guarantee(self.guarantee), self.ledger, self.note, **self._asked
-        )
+        if groups is not None and self.membership == "any":
+            self._fit_joint(records, places(labels.tolist(), self.classes_.tolist()), groups)
+            return
+        self.releases_ = self._class_releases(records, labels, groups)
         self.guarantee_ = self.releases_[0].guarantee
         self.means_ = np.stack([release.value for release in self.releases_])
         self.left_out_ = np.zeros(len(self.classes_), dtype=bool)  # every class is one that occurs
 
-    def _fit_private_labels(self, X: Any, y: Any) -> None:
-        if self.footpoint is not None:
-            raise InputError("footpoint must be left out with private_labels=True: the noise is at the ball's centre.")
-        if self.adapt:
-            raise InputError(f"adapt = {self.adapt!r}: leave it out with private_labels=True, which does not adapt.")
+    def _class_releases(self, records: Array, labels: Array, groups: Any) -> tuple[Release, ...]:
+        """One for each class, by what is public about people and classes."""
+        unit, of_class = unit_of(groups, self.unit), [labels == label for label in self.classes_]
+        asked: tuple[Any, ...] = (self.ball_, as_guarantee(self.guarantee), self.ledger, self.note)
+        if groups is None:
+            return parallel_means([records[chosen] for chosen in of_class], *asked, **self._asked)
+        who = identities(groups, len(records)).codes
+        parts = [(records[chosen], who[chosen]) for chosen in of_class]
+        _require_membership(self.membership, [set(ids.tolist()) for _, ids in parts])
+        release: Any = means_of_one_label if self.membership == "one" else means_of_all_classes
+        return tuple(release(parts, *asked, unit, **self._asked))
+
+    def _fit_private_labels(self, X: Any, y: Any, groups: Any) -> None:
+        if self.membership != "any":
+            raise InputError(f"membership = {self.membership!r} is public: leave it out with private_labels=True.")
         records = self._validated(X)
         self.ball_, self.classes_ = self._public_ball(records), _public_classes(self.classes)
-        labels = _labels(y, len(records), self.classes_)
+        self._fit_joint(records, _labels(y, len(records), self.classes_), groups)
+
+    def _fit_joint(self, records: Array, labels: Array, groups: Any) -> None:
+        """All classes in one release, whose labels are private."""
+        why = "private_labels=True" if self.private_labels else "groups and membership='any'"
+        if self.footpoint is not None:
+            raise InputError(f"footpoint must be left out with {why}: the noise is at the ball's centre.")
+        if self.adapt:
+            raise InputError(f"adapt = {self.adapt!r}: leave it out with {why}, which does not adapt.")
         joint, self.left_out_ = joint_means(
             records, labels, len(self.classes_), self.ball_, as_guarantee(self.guarantee), self.ledger,
             mechanism=self.mechanism, calibration=self.calibration, note=self.note,
+            groups=groups, unit=unit_of(groups, self.unit),
         )  # fmt: skip
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
         self.means_ = np.stack(joint.space.split(joint.value))
@@ -295,6 +341,15 @@ def _require_labels(y: Any) -> None:
     is_plain = isinstance(getattr(y, "dtype", None), np.dtype) and y.dtype.kind != "O"
     if y is not None and not is_plain and np.iterable(y) and not all(map(equals_itself, y)):
         raise InputError("y holds missing labels, or lists: pass one label for each record, or private_labels=True.")
+
+
+def _require_membership(membership: str, people: list[set[int]]) -> None:
+    """Raise unless the people of each class are as `membership` says, which makes that public."""
+    everyone = set().union(*people)
+    if membership == "one" and sum(map(len, people)) > len(everyone):
+        raise InputError("membership = 'one', but some id has records in several classes: pass membership='any'.")
+    if membership == "all" and any(found != everyone for found in people):
+        raise InputError("membership = 'all', but some id has no record in some class: pass membership='any'.")
 
 
 def _public_classes(classes: Any) -> Array:

@@ -46,6 +46,8 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     basis : str
         "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that pyRiemann's
         TangentSpace gives of the same record at the same mean.
@@ -82,7 +84,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
 
     basis: BasisName = "orthonormal"
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
         """Release a private mean of the records.
 
         Parameters
@@ -91,6 +93,8 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
             The records.
         y : object, optional
             Ignored: scikit-learn's pipelines pass it.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is, if people have several: then a person with all of their records is protected.
 
         Returns
         -------
@@ -111,7 +115,7 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         100
         """
         require_known("basis", self.basis, ["orthonormal", "pyriemann"])
-        return self._fit_mean(X)
+        return self._fit_mean(X, groups)
 
     def _public_ball(self, X: Array) -> Ball:
         ball = super()._public_ball(X)

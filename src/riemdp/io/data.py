@@ -28,7 +28,7 @@ from riemdp.errors import InputError
 from riemdp.io.cells import number
 from riemdp.io.parquet_sizes import decoded_bytes
 from riemdp.io.sources import block_rows
-from riemdp.io.stores import Columns, Joined, Npy, Parquet, Zarr, one_sentence
+from riemdp.io.stores import Columns, Joined, Npy, Parquet, Zarr, chosen_columns, one_sentence
 from riemdp.io.zarr_sizes import check_chunks
 from riemdp.manifolds import Space
 from riemdp.manifolds.description import ArrayForm
@@ -51,6 +51,7 @@ class Table:
 
     columns: Columns | None = None
     header: bool = False
+    without: Columns | None = None  # that hold something else: ids
 
 
 PLAIN = Table()
@@ -144,16 +145,19 @@ def _number_records(table: Array, known: Array) -> Array:
     return np.asarray(enough & whole & distinct)
 
 
-def open_records(source: str | Path, *, columns: str | None = None, header: bool = False) -> Stored:
+def open_records(
+    source: str | Path, *, columns: str | None = None, header: bool = False, without: Columns | None = None
+) -> Stored:
     """What the file, folder or pattern of that name holds.
 
     Of a table, `columns` picks some: names, places from 1 or ranges of them, separated by commas. `header` says that
-    the first line of a .csv file holds names: nothing else does, for whether it looks so is private.
+    the first line of a .csv file holds names: nothing else does, for whether it looks so is private. `without` are
+    columns that hold no numbers of the records.
     """
     name = str(source)
     many = _members(name, (".npy",))
     if many is None:
-        path, reader = _reader(name, Table(Columns.parse(columns) if columns is not None else None, header))
+        path, reader = _reader(name, Table(Columns.parse(columns) if columns is not None else None, header, without))
         return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
     if columns is not None or header:
         raise InputError(f"{name!r} is no table: leave out --columns and --header.")
@@ -291,10 +295,10 @@ def _csv(path: Path, table: Table) -> Array:
         names = rows.pop(0) if table.header and rows else None
         if not rows:
             raise InputError(f"{str(path)!r} holds no records: save one row of numbers for each.")
-        width = _csv_width(path, rows, is_whole=table.columns is None)
+        width = _csv_width(path, rows, is_whole=table.columns is None and table.without is None)
         if names is not None and len(names) != width:
             raise InputError(f"{str(path)!r} names {len(names)} columns of {width}: name each of them.")
-        chosen = table.columns.places(width, names, path) if table.columns else range(width)
+        chosen = chosen_columns(table.columns, table.without, width, names, path)
         return np.array([_csv_row(row, width, chosen) for row in rows])
 
 
@@ -334,7 +338,7 @@ def _parquet(path: Path, table: Table) -> Parquet:
 
         claims = parquet.read_metadata(path)  # of the whole file: asked for a broken column's, pyarrow ends the process
         _require_plausible(path, max(8 * claims.num_rows * claims.num_columns, decoded_bytes(path)))
-        return Parquet.open(path, table.columns)
+        return Parquet.open(path, table.columns, table.without)
 
 
 def _zarr(path: Path) -> Zarr:

@@ -23,8 +23,8 @@ from riemdp.errors import InputError, one_line
 from riemdp.version import __version__
 
 # Since 2 the numbers of an entry are decimals (before, the binary floats nearest to them); since 3 an entry may say
-# what all before it come to.
-FORMAT = 3
+# what all before it come to; since 4 it may say whom it protects: without it, a record.
+FORMAT = 4
 NEWER = "was written by a newer riemdp; upgrade to read it"
 RESTORE = "restore the newest copy and count whatever that lacks as spent"
 _ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, and never changed'); END"

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.io.sources import Source, Task
+from riemdp.io.sources import Task
 from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 
@@ -28,11 +28,29 @@ Turn = Callable[[Array], Array]  # a block of rows into another, each row by its
 MOST_KEPT = 2**24  # numbers: 128 MB
 
 
+class Blocks(Protocol):
+    """Whatever hands out rows in blocks: a source of records, rows that are held, people."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process may hold what it computes from every row."""
+
+    def map(self, task: Task[T]) -> list[T]:
+        """[task(block, place of its first row)] for every block, in order."""
+
+    def each(self, task: Task[T]) -> Iterator[T]:
+        """The same, one by one."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
     """The records of a source, turned into rows of numbers."""
 
-    source: Source | Held
+    source: Blocks
     turns: tuple[Turn, ...] = ()
 
     def map(self, task: Task[T]) -> list[T]:
@@ -99,6 +117,7 @@ class Held:
     """Blocks that were computed before, and are held in memory: few enough that no pass over them takes long."""
 
     blocks: tuple[Array, ...]
+    first: int = 0  # the place of the first row
     is_local: ClassVar[bool] = True
 
     @property
@@ -108,7 +127,7 @@ class Held:
 
     def map(self, task: Task[T]) -> list[T]:
         """[task(block, place of its first row)] for every block, in order, as a source does."""
-        starts = list(accumulate(map(len, self.blocks), initial=0))
+        starts = list(accumulate(map(len, self.blocks), initial=self.first))
         with one_blas_thread():
             return map_ranges(lambda i, _: task(self.blocks[i], starts[i]), len(self.blocks), 1)
 

@@ -12,6 +12,7 @@ import math
 import mmap
 import sys
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -34,6 +35,7 @@ Progress = Callable[[int, int], None]  # blocks done, of how many
 
 MOST_ROWS, MOST_NUMBERS = 2**14, 2**20  # in a block: enough for the compiled kernels, little beside the records
 
+AT_ONCE = 64  # chunks whose results a scheduler of this machine may hold before they are taken from it
 AROUND = 2**16  # bytes: systems map not only the page that is touched, but some around it
 
 
@@ -262,12 +264,14 @@ class DaskSource(Source):
 
         starts = np.cumsum([0, *self.array.chunks[0][:-1]]).tolist()
         run, chunks = delayed(_run_chunk, pure=False), self._hidden().to_delayed().ravel()
-        parts = [run(chunk, task, start, __version__) for chunk, start in zip(chunks, starts, strict=True)]
+        spans = zip(chunks, starts, [*starts[1:], self.n], strict=True)
+        parts = [run(chunk, _sent(task, start, stop), start, __version__) for chunk, start, stop in spans]
         client = getattr(get_scheduler(collections=parts), "__self__", None)
         if hasattr(client, "gather"):  # of dask.distributed
             yield from _gathered(parts, client)
         else:
-            yield self._computed(parts)
+            for i in range(0, len(parts), AT_ONCE):
+                yield self._computed(parts[i : i + AT_ONCE])
 
     def _hidden(self) -> Any:
         """The same chunks, hidden by whoever makes them, in the same task if Dask can."""
@@ -287,6 +291,12 @@ class DaskSource(Source):
 
         with dask.callbacks.Callback(posttask=count):
             return [result for part in dask.compute(*parts) for result in part]
+
+
+def _sent(task: Task[T], start: int, stop: int) -> Task[T]:
+    """The task as it is sent to a chunk: one that brings something along for each record leaves the rest behind."""
+    within: Callable[[int, int], Task[T]] | None = getattr(task, "within", None)
+    return task if within is None else within(start, stop)
 
 
 def _whole_blocks(chunks: Iterable[int], step: int) -> tuple[int, ...]:
@@ -316,10 +326,11 @@ def _run_chunk(chunk: Hidden, task: Task[T], start: int, version: str) -> list[T
 
 def _gathered(parts: list[Any], client: Any) -> Generator[Any, None, None]:
     """From a cluster, each as soon as it and all before it are done; an interrupt calls the rest off."""
-    futures = client.compute(parts)
+    futures = deque(client.compute(parts))
     try:
-        for future in futures:
-            yield future.result()
+        while futures:
+            yield futures[0].result()
+            futures.popleft()  # the cluster may forget it
     except BaseException:
-        client.cancel(futures)
+        client.cancel(list(futures))
         raise

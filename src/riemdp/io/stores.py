@@ -44,6 +44,7 @@ class Columns:
     """Which columns of a table make a record: names, or places from 1, or ranges of places such as 2-10."""
 
     asked: tuple[str, ...]
+    option: str = "--columns"  # by which the user asks
 
     @classmethod
     def parse(cls, text: str) -> Columns:
@@ -63,11 +64,21 @@ class Columns:
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (last if dash else first).isdecimal()):
             hint = "" if names else "; it has no names, unless --header says that its first line holds them"
-            raise InputError(f"{str(path)!r} has no column {part!r}{hint}: pass one of 1 to {count} with --columns.")
+            remedy = f"pass one of 1 to {count} with {self.option}"
+            raise InputError(f"{str(path)!r} has no column {part!r}{hint}: {remedy}.")
         span = range(int(first) - 1, int(last if dash else first))
         if not span or span.start < 0 or span.stop > count:
-            raise InputError(f"{str(path)!r} has no columns {part}: pass some of 1 to {count} with --columns.")
+            raise InputError(f"{str(path)!r} has no columns {part}: pass some of 1 to {count} with {self.option}.")
         return span
+
+
+def chosen_columns(
+    columns: Columns | None, without: Columns | None, count: int, names: Sequence[str] | None, path: Path
+) -> list[int]:
+    """The places of those that are asked for, or of all, but for those that are left out."""
+    asked = list(range(count)) if columns is None else columns.places(count, names, path)
+    left_out = [] if without is None else without.places(count, names, path)
+    return [place for place in asked if place not in left_out]
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,14 +121,14 @@ class Parquet:
     dtype = np.dtype(np.float64)
 
     @classmethod
-    def open(cls, path: Path, columns: Columns | None = None) -> Parquet:
+    def open(cls, path: Path, columns: Columns | None = None, without: Columns | None = None) -> Parquet:
         """Read the footer; columns of lists are gone through, group by group, for their length is nowhere else."""
         from pyarrow import parquet
 
         with parquet.ParquetFile(path) as file:
             schema, groups = file.schema_arrow, range(file.num_row_groups)
             found = [name for name in schema.names if not name.startswith("__index_level_")]
-            names = tuple(found[i] for i in columns.places(len(found), found, path)) if columns else tuple(found)
+            names = tuple(found[i] for i in chosen_columns(columns, without, len(found), found, path))
             _require_numbers(path, {name: schema.field(name).type for name in names})
             widths = tuple(_width(file, name, schema.field(name).type) for name in names)
             rows = [file.metadata.row_group(i).num_rows for i in groups]
@@ -151,6 +162,52 @@ class Parquet:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype=dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class ParquetCells:
+    """The cells of one column of a table as Python's objects, None where there is none: ids of any type."""
+
+    path: Path
+    name: str
+    starts: tuple[int, ...]  # where row groups begin, and where the last one ends
+
+    dtype = np.dtype(object)
+
+    @classmethod
+    def open(cls, path: Path, column: Columns | None) -> ParquetCells:
+        """The column that is asked for, or the only one."""
+        from pyarrow import parquet
+
+        with one_sentence(path, "save a table with a column of ids"), parquet.ParquetFile(path) as file:
+            found = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+            rows = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            places = range(len(found)) if column is None else column.places(len(found), found, path)
+            if len(places) != 1:
+                raise InputError(f"{str(path)!r} has {len(found)} columns: name the one with ids, as {path.name}:NAME.")
+            return cls(path.absolute(), found[places[0]], tuple(accumulate(rows, initial=0)))
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many rows there are."""
+        return (self.starts[-1],)
+
+    def __getitem__(self, rows: slice) -> Array:
+        start, stop, _ = rows.indices(self.shape[0])
+        cells = np.empty(stop - start, dtype=object)
+        for first, found in self._groups(start, stop):
+            low, high = max(start, first), min(stop, first + len(found))
+            for place in range(low, high):
+                cells[place - start] = found[place - first]
+        return cells
+
+    def _groups(self, start: int, stop: int) -> Iterator[tuple[int, list[Any]]]:
+        """(first row, cells) of the row groups that have some of these rows."""
+        from pyarrow import parquet
+
+        with one_sentence(self.path, "save it again"), parquet.ParquetFile(self.path) as file:
+            for i in range(bisect_right(self.starts, start) - 1, bisect_right(self.starts, stop - 1)):
+                yield self.starts[i], file.read_row_group(i, columns=[self.name]).column(0).to_pylist()
 
 
 def _is_list(kind: Any) -> bool:

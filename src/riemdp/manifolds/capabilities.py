@@ -165,7 +165,7 @@ class ClosedFormMean(_Role):
 # --- moments (docs/proofs/moments.md, section 5) ------------------------------------------------------------------
 
 
-@called("curvature tensor", "what needs none is the tangent mean")
+@called("curvature tensor", "use statistic='tangent-mean', which needs none")
 class Curvature(_Role):
     """The curvature operators R_v: w -> R(w, v) v, averaged over vectors: linear in their second moment.
 

@@ -117,7 +117,7 @@ class Correlations(
     def are_tangent(self, vectors: Array, base: Array) -> Array:
         size = np.abs(vectors).max(axis=(-2, -1))
         diagonal = np.abs(np.diagonal(vectors, axis1=-2, axis2=-1)).max(axis=-1)
-        return super().are_tangent(vectors, base) & (diagonal <= TANGENT_TOL * size)
+        return np.asarray(super().are_tangent(vectors, base) & (diagonal <= TANGENT_TOL * size))
 
     def to_points(self, raw: Array) -> Array:
         """Covariances, symmetrised and divided by the standard deviations; what is not positive definite is NaN."""
@@ -134,7 +134,7 @@ class Correlations(
 
     def record_log(self, raw: Array, base: Array) -> tuple[Array, Array]:
         scaled = self._scaled(symmetric_part(raw))
-        usable = np.isfinite(scaled).all(axis=(1, 2))
+        usable = np.asarray(np.isfinite(scaled).all(axis=(1, 2)))
         logs, definite_ones = record_logs(np.where(usable[:, None, None], scaled, self.origin))
         return logs[:, self.k :] - self.to_chart(base), usable & definite_ones
 

@@ -313,7 +313,7 @@ def _quaternions(r: Array) -> Array:
     square[..., 3, 3] = 1 + trace
     best = np.diagonal(square, axis1=-2, axis2=-1).argmax(axis=-1)
     row = np.take_along_axis(square, best[..., None, None], axis=-2)[..., 0, :]
-    return unit(row) * np.copysign(1.0, row[..., 3:])
+    return np.asarray(unit(row) * np.copysign(1.0, row[..., 3:]))
 
 
 def _from_quaternions(q: Array) -> Array:
@@ -355,7 +355,7 @@ def _vee(a: Array) -> Array:
 def _excess(points: Array) -> Array:
     """|RᵀR - 1|."""
     gram = np.swapaxes(points, -1, -2) @ points - np.eye(3)
-    return np.sqrt((gram * gram).sum(axis=(-2, -1)))
+    return np.asarray(np.sqrt((gram * gram).sum(axis=(-2, -1))))
 
 
 def _polished(r: Array) -> Array:

@@ -16,6 +16,8 @@ from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.display import shown
 from riemdp.errors import InputError
+from riemdp.io.identities import identities
+from riemdp.io.people import People
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
@@ -223,19 +225,25 @@ class Bounded:
     Each record is turned, by itself, into its coordinates at the centre, of length at most the radius:
     a record outside is moved along the geodesic to the centre, an unusable one becomes the centre. What was
     done to which record, and to how many, is private: it is not kept. By homogeneity everything else happens
-    around the origin of the space, whatever the centre. Every sum is one pass over the records, wherever they
+    around the origin of the space, whatever the centre. With `groups`, an id for each record, the mean of one id's
+    coordinates takes the place of its records: then `n`, and all that is said of records, is about people
+    (docs/proofs/people.md). Every sum is one pass over the records, wherever they
     are, and has the same bits however they are stored and worked on (docs/proofs/exact_sums.md).
     """
 
-    def __init__(self, X: Any, ball: Ball) -> None:
+    def __init__(self, X: Any, ball: Ball, groups: Any = None) -> None:
         if not isinstance(ball, Ball):
             raise InputError(f"ball = {ball!r}: pass a Ball with a public centre and radius.")
         source, space = source_of(ball.space.numbers(X)), ball.space
         space.check_form(source.shape, source.dtype, "X")
         if len(source.shape) != 1 + len(space.shape_of_point(source.dtype)):
             raise InputError(f"X has shape {source.shape}: pass (n, {', '.join(map(str, space.point_shape))}).")
-        self.ball, self.n, self._raw = ball, source.n, source
-        self._rows = Rows(source, (partial(_to_ball, ball=ball),))
+        self.ball, self._raw, forced = ball, source, partial(_to_ball, ball=ball)
+        self._identities = None if groups is None else identities(groups, source.n)
+        self._rows = Rows(source, (forced,))
+        if self._identities is not None:
+            self._rows = Rows(People(source, forced, self._identities, ball.grid, space.dim))
+        self.n = self._rows.source.n
 
     def __repr__(self) -> str:
         return f"Bounded(n={self.n}, {self.ball.space!r})"
@@ -307,7 +315,7 @@ class Bounded:
 
     def moved(self, ball: Ball) -> Bounded:
         """The same records forced into another ball of the space."""
-        return Bounded(self._raw, ball)
+        return Bounded(self._raw, ball, self._identities)
 
     def shrunk(self, radius: float) -> Bounded:
         """The same records forced into a smaller ball with the same centre."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from riemdp.accounting.composition import Mixture, Sum, nothing_spent, total_from_dict
 from riemdp.accounting.guarantee import RDP, Guarantee, as_guarantee, stated
+from riemdp.accounting.unit import RECORD, unit_name
 from riemdp.anchor import Anchor
 from riemdp.arithmetic import largest_decimal, least_decimal
 from riemdp.display import shown
@@ -45,6 +46,8 @@ class Entry:
         "reserved" or, once confirmed, "released".
     version : str
         Of riemdp.
+    unit : str
+        What the guarantee protects: "record", "group", or what that was called.
 
     See Also
     --------
@@ -66,6 +69,7 @@ class Entry:
     description: str
     status: str
     version: str
+    unit: str = RECORD  # what the guarantee protects
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class _Text:
 
     form: int
     guarantee: Guarantee
+    unit: str = RECORD
     counted: Any = None  # a `_Count.to_dict` of all entries before this one, if it states one
 
     @property
@@ -95,23 +100,25 @@ class _Count:
     spent: Sum | Mixture
     assumptions: frozenset[str] = frozenset()
     stated_at: int = 0  # the last entry that states a count
+    unit: str | None = None  # what all entries protect, if there are any
 
     def plus(self, row: Row) -> _Count:
         """With the next row of a file that was checked."""
         text = _parsed(row.guarantee)
         assumptions = self.assumptions.union(text.guarantee.assumptions)
         stated_at = self.stated_at if text.counted is None else row.id
-        return _Count(row.id, row.digest, self.spent.plus(text.covering), assumptions, stated_at)
+        return _Count(row.id, row.digest, self.spent.plus(text.covering), assumptions, stated_at, text.unit)
 
-    def text_of_next(self, guarantee: Guarantee) -> str:
+    def text_of_next(self, guarantee: Guarantee, unit: str = RECORD) -> str:
         """The next entry as the file keeps it; it states this count if none did for long."""
         is_due = self.last + 1 - self.stated_at >= EVERY
-        return json.dumps({"format": FORMAT} | guarantee.to_dict() | ({"counted": self.to_dict()} if is_due else {}))
+        text = {"format": FORMAT, "unit": unit} | guarantee.to_dict()
+        return json.dumps(text | ({"counted": self.to_dict()} if is_due else {}))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, without number and digest, which are those of the entry before."""
         budget, spent = self.spent.like.to_dict(), self.spent.to_dict()
-        return {"budget": budget, "spent": spent, "assumptions": sorted(self.assumptions)}
+        return {"budget": budget, "spent": spent, "assumptions": sorted(self.assumptions), "unit": self.unit}
 
     @classmethod
     def stated_by(cls, row: Row, before: str, budget: Guarantee) -> _Count:
@@ -124,11 +131,13 @@ class _Count:
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError):
             wrong = f"entry {row.id} of the ledger states a count that cannot be"
             raise InputError(f"{wrong}; {RESTORE}.") from None
-        return cls(row.id - 1, before, spent, assumptions)
+        return cls(row.id - 1, before, spent, assumptions, unit=data.get("unit", RECORD))
 
     def agrees_with(self, other: _Count) -> bool:
         """Whether another count of the same entries may have come to it."""
-        same = (self.last, self.digest, self.assumptions) == (other.last, other.digest, other.assumptions)
+        same = (self.last, self.digest, self.assumptions, self.unit) == (
+            other.last, other.digest, other.assumptions, other.unit
+        )  # fmt: skip
         return same and self.spent.agrees_with(other.spent)
 
 
@@ -221,7 +230,7 @@ class Ledger:
             if self.anchor and not self.anchor.last():
                 self.anchor.add(*last_entry(db))
 
-    def reserve(self, guarantee: Guarantee | str, description: str = "") -> int:
+    def reserve(self, guarantee: Guarantee | str, description: str = "", *, unit: str = RECORD) -> int:
         """Commit a guarantee durably, if the total stays within the budget.
 
         Parameters
@@ -230,6 +239,9 @@ class Ledger:
             What is about to be spent.
         description : str
             On what, in one printable line.
+        unit : str
+            What it protects. All entries of a ledger protect the same: guarantees for records and for people add up
+            to none for people, so another unit than that of the entries before is refused.
 
         Returns
         -------
@@ -256,14 +268,20 @@ class Ledger:
         _require(isinstance(guarantee, Guarantee), f"guarantee {guarantee!r} is none; give GDP(0.1) say.")
         with self._transaction("BEGIN IMMEDIATE") as db:
             count = self._count(db)
+            _require(count.unit in (None, unit), self._other_unit(count.unit, unit))
             fits = has_room(count.spent, guarantee)
             if fits:
-                number, digest = append(db, count.text_of_next(guarantee), str(description), "reserved")
+                number, digest = append(db, count.text_of_next(guarantee, unit), str(description), "reserved")
         if not fits:
             raise BudgetExceeded(self._refusal(guarantee, count))
         if self.anchor:
             self.anchor.add(number, digest)
         return number
+
+    def _other_unit(self, kept: str | None, asked: str) -> str:
+        """What a reservation is told that protects something else than the entries before it."""
+        why = f"the ledger {self.path} counts guarantees that protect one {kept}, this one protects one {asked}"
+        return f"{why}, and they do not add up: keep a ledger for each, or release with the same unit as before."
 
     def _refusal(self, guarantee: Guarantee, count: _Count) -> str:
         """What a reservation that does not fit is told, without the assumptions, which may be long."""
@@ -340,6 +358,22 @@ class Ledger:
         with self._transaction("BEGIN") as db:
             last = self._file.all_rows(db)[-1]
         return Anchor.line(last.id, last.digest)
+
+    @property
+    def unit(self) -> str | None:
+        """What all reservations protect: "record", "group", or what the first one called it; None before it.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ledger = rd.Ledger("unit.ledger", budget=rd.PureDP(1.0))
+        >>> ledger.reserve(rd.PureDP(0.25), unit="patient")
+        1
+        >>> ledger.unit
+        'patient'
+        """
+        with self._transaction("BEGIN") as db:
+            return self._count(db).unit
 
     @property
     def spent(self) -> Guarantee | None:
@@ -503,8 +537,8 @@ def _require(truth: bool, message: str) -> None:
 
 def _entry(row: Row) -> Entry:
     """A row of the file as users see it."""
-    guarantee = _parsed(row.guarantee).guarantee
-    return Entry(row.id, row.time_utc, guarantee, row.description, row.status, row.version)
+    text = _parsed(row.guarantee)
+    return Entry(row.id, row.time_utc, text.guarantee, row.description, row.status, row.version, text.unit)
 
 
 def _states_count(row: Row) -> bool:
@@ -517,8 +551,8 @@ def _parsed(text: str) -> _Text:
     """What an entry says, in this format or an older one."""
     try:
         data = json.loads(text)
-        form, counted = data.pop("format", 1), data.pop("counted", None)
+        form, counted, unit = data.pop("format", 1), data.pop("counted", None), data.pop("unit", RECORD)
         _require(form in range(1, FORMAT + 1), f"an entry of the ledger {NEWER}.")
-        return _Text(form, Guarantee.from_dict(data), counted)
+        return _Text(form, Guarantee.from_dict(data), unit if unit == RECORD else unit_name(unit), counted)
     except (TypeError, AttributeError, json.JSONDecodeError, RecursionError):
         raise InputError(f"the ledger has an entry that is no guarantee; {RESTORE}.") from None

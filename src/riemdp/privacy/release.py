@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD, unit_name
 from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
@@ -45,7 +46,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _CLASSES: dict[str, type[Release]] = {}  # of releases, by name
-PUBLIC = "the number of records, the ball and the footpoint are public"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -164,13 +164,15 @@ class Release:
     radius : float
         Of the public ball that was given.
     n : int
-        The number of records, which is public.
+        The number of records, or of people if `unit` says so: public.
     version : str
         Of riemdp.
     stages : tuple of Stage
         Of an adaptive release: what each step spent, and the ball that it left; the last step included.
     kind : str or tuple of str
         What `value` is: "point", as of every mean, or what another statistic makes.
+    unit : str
+        What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
     fill : float or None
         Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
         as all of it, for nothing; None where it was not released.
@@ -204,6 +206,7 @@ class Release:
     version: str
     stages: tuple[Stage, ...] = ()  # of an adaptive release, the last one included
     kind: Kind = "point"
+    unit: str = RECORD
     noisy: Noisy | None = None  # what the value was made of, for its region
     fill: float | None = None
 
@@ -293,6 +296,8 @@ class Release:
         """The fields from plain data, all of them checked."""
         rest = {name: value for name, value in found.items() if name not in _PARSED}
         check_fields(rest)
+        if rest.get("unit", RECORD) != RECORD:
+            unit_name(rest["unit"])
         stages, kind = found.get("stages", []), read_kind(found.get("kind", "point"))
         if not isinstance(stages, list):
             raise InputError("stages are not those of a release: pass what Release.save() wrote.")
@@ -413,6 +418,7 @@ class Reservation:
     """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
 
     guarantee: Guarantee
+    unit: str = RECORD  # what it protects
     entry: int | None = None  # of the ledger
 
     def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
@@ -422,15 +428,17 @@ class Reservation:
 
 
 @contextmanager
-def reserved(guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "") -> Iterator[Reservation]:
+def reserved(
+    guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "", unit: str = RECORD
+) -> Iterator[Reservation]:
     """Reserve durably before what follows, confirm after it; what fails in between stays spent.
 
     The ledger's description says what is released, and in the caller's note of which data.
     """
     if not isinstance(note, str):
         raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
-    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what) if ledger else None
-    yield Reservation(guarantee, entry=entry)
+    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what, unit=unit) if ledger else None
+    yield Reservation(guarantee, unit, entry)
     if ledger and entry is not None:
         ledger.confirm(entry)
 
@@ -457,5 +465,6 @@ def recorded(
         version=__version__,
         stages=stages,
         kind=kind,
+        unit=paid.unit,
         noisy=drawn.told,
     )

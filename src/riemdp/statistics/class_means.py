@@ -2,32 +2,36 @@
 
 With public labels a record, replaced within its class, changes one class mean only. With private labels all classes are
 one release of a sum of bounded vectors: each record's own, in the place of its class, and its share in the count of
-that class. Proofs: docs/proofs/private_mdm.md.
+that class. People with several records may be in several classes, so that class means are not released in parallel
+unless each has one public label. Proofs: docs/proofs/private_mdm.md, docs/proofs/people.md.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD, assumptions, counted
 from riemdp.arithmetic import round_up
 from riemdp.errors import MechanismError
+from riemdp.io.identities import Identities, identities
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.mechanisms import Mechanism, by_name
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Plan, Release, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Plan, Release, recorded, reserved
+from riemdp.statistics.adaptation import divisible, split
 from riemdp.statistics.base import ROUNDING, Statistic, vectors_up_to
-from riemdp.statistics.mean import rehearse
-from riemdp.statistics.prepared import require_ledger
+from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 from riemdp.statistics.worth import Doubt, doubts_about, warn_of
@@ -37,25 +41,92 @@ WITHIN_CLASSES = (
     "a record is replaced within its class, and a person contributes to one class only: labels and class sizes are"
     " public, and one class mean changes (parallel composition)"
 )
+ONE_LABEL = "one label per id, which is public, as are class sizes: one class mean changes (parallel composition)"
+ALL_CLASSES = "every id has records in all classes, which is public: the class means share the guarantee"
+ANY_CLASSES = "the set of classes is public; which classes an id has records in is not"
 ANY_CLASS = "the set of classes is public; a record may be replaced by one of any class, and class sizes are private"
 RARE = 3  # standard deviations of the noise: a class without records has a larger share in less than 1 % of fits
 
-# --- labels public: one release per class, paid for once ---------------------------------------------------
+# --- a release for each class, paid for once ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """One class: its records or people, and what its mean may spend."""
+
+    records: Bounded
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What all class means promise together, for which unit and why, and where it is written down."""
+
+    guarantee: Guarantee
+    why: str
+    ledger: Ledger | None
+    note: str
+    unit: str = RECORD
 
 
 def parallel_means(
-    groups: list[Array], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, **asked: Any
+    groups: list[Any], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, **asked: Any
 ) -> tuple[Release, ...]:
-    """A private mean of each group, each with the whole guarantee; whatever can be refused is so before it is paid."""
-    require_ledger(ledger)
-    records = [Bounded(group, ball) for group in groups]
-    prepared = [rehearse(ball, group.n, guarantee, **asked) for group in records]
+    """A private mean of each group of records, each with the whole guarantee: a record is in one of them."""
+    parts = [Part(Bounded(group, ball), guarantee) for group in groups]
+    total = sum(part.records.n for part in parts)
+    return _each_mean(parts, total, Whole(guarantee, WITHIN_CLASSES, ledger, note), **asked)
+
+
+def means_of_one_label(
+    classes: list[tuple[Any, Any]], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, unit: str,
+    **asked: Any,
+) -> tuple[Release, ...]:  # fmt: skip
+    """The same for (records, ids) of each class, if no id is in two of them: that is public."""
+    parts = [Part(Bounded(records, ball, ids), guarantee) for records, ids in classes]
+    total = sum(part.records.n for part in parts)
+    return _each_mean(parts, total, Whole(guarantee, ONE_LABEL, ledger, note, unit), **asked)
+
+
+def means_of_all_classes(
+    classes: list[tuple[Any, Any]], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, unit: str,
+    **asked: Any,
+) -> tuple[Release, ...]:  # fmt: skip
+    """The same for (records, ids) of each class, if every id is in all of them: they share the guarantee."""
+    records = [Bounded(one, ball, ids) for one, ids in classes]
+    whole = Whole(guarantee, ALL_CLASSES, ledger, note, unit)
+    shares = _best_shares(records[0], guarantee, len(records), **asked)
+    return _each_mean([Part(*part) for part in zip(records, shares, strict=True)], records[0].n, whole, **asked)
+
+
+def _best_shares(records: Bounded, guarantee: Guarantee, classes: int, **asked: Any) -> list[Guarantee]:
+    """Equal shares: of GDP(mu), mu/sqrt(K), as joint Gaussian noise for K means has it (docs/proofs/people.md)."""
+    candidates, refusals = [split(whole, [1 / classes] * classes) for whole in divisible(guarantee)], []
+    errors = dict[int, float]()
+    for place, shares in enumerate(candidates):
+        try:
+            errors[place] = replace(_query(records, shares[0], **asked), adapt=False).plan().expected_error
+        except MechanismError as refusal:
+            refusals.append(refusal)
+    if not errors:
+        raise refusals[0]
+    return candidates[min(errors, key=errors.__getitem__)]
+
+
+def _query(records: Bounded, guarantee: Guarantee, **asked: Any) -> Query:
+    return Query(records.ball, records.n, guarantee, can_gather=records.can_gather, **asked)
+
+
+def _each_mean(parts: list[Part], total: int, whole: Whole, **asked: Any) -> tuple[Release, ...]:
+    """A private mean of each class under one reservation; whatever can be refused is so before it is paid."""
+    require_ledger(whole.ledger)
+    prepared = [prepare(_query(part.records, part.guarantee, unit=whole.unit, **asked)) for part in parts]
     extra = [text for one in prepared for text in one.assumptions]
-    joint = guarantee.with_assumptions(PUBLIC, ENTROPY, WITHIN_CLASSES, *extra)
+    joint = whole.guarantee.with_assumptions(*assumptions(whole.unit), ENTROPY, whole.why, *extra)
     warn_of(min(prepared, key=lambda one: one.query.n).doubts)
-    total = sum(group.n for group in records)
-    with reserved(joint, f"means of {len(groups)} classes of {total} records", ledger, note) as paid:
-        return tuple(one.under(paid, group) for one, group in zip(prepared, records, strict=True))
+    what = f"means of {len(parts)} classes of {counted(total, whole.unit)}"
+    with reserved(joint, what, whole.ledger, whole.note, whole.unit) as paid:
+        return tuple(one.under(paid, part.records) for one, part in zip(prepared, parts, strict=True))
 
 
 # --- labels private: all classes in one release ------------------------------------------------------------
@@ -63,16 +134,54 @@ def parallel_means(
 
 @dataclass(frozen=True)
 class Labelled:
-    """Records and the place of each one's class among all of them; any other number stands for none."""
+    """Records and the place of each one's class among all of them; any other number stands for none.
+
+    Of people there is a row for each of the classes that they are in: `among` how many, that many parts make up one
+    person of the `people` in all.
+    """
 
     records: Bounded
     labels: Array
+    among: Array | int = 1
+    people: int | None = None
+
+    @classmethod
+    def of_people(cls, X: Any, ball: Ball, who: Identities, labels: Array, classes: int) -> Labelled:
+        """The mean of each one's records in each class; records of no class count for nothing."""
+        pairs = who.codes.astype(np.int64) * (classes + 1) + (labels + 1)  # NO_CLASS is -1
+        cells = identities(pairs)
+        pair_of = np.empty(cells.count, np.int64)
+        pair_of[cells.codes] = pairs
+        person, label = pair_of // (classes + 1), pair_of % (classes + 1) - 1
+        among = np.bincount(person[label >= 0], minlength=who.count)[person]
+        return cls(Bounded(X, ball, cells), label, np.maximum(among, 1), who.count)
+
+    @property
+    def n(self) -> int:
+        """How many records, or people, there are: public."""
+        return self.records.n if self.people is None else self.people
+
+    def parts(self) -> Array:
+        """Each row's coordinates over the number of its person's classes, cut towards 0 to the grid: exact."""
+        logs, step = self.records._coordinates.all(), 2.0**self.records.ball.grid
+        if isinstance(self.among, int):
+            return logs
+        steps, among = (logs / step).astype(np.int64), self.among[:, None]
+        return np.asarray(np.sign(steps) * (np.abs(steps) // among) * step)
+
+    def share(self, chosen: Array) -> float:
+        """What the chosen rows are of all records or people, rounded once."""
+        if isinstance(self.among, int):
+            return np.count_nonzero(chosen) / self.n
+        counts = np.bincount(self.among[chosen])
+        return float(sum(Fraction(int(count), max(size, 1)) for size, count in enumerate(counts)) / self.n)
 
 
 @dataclass(frozen=True)
 class ClassSums(Statistic):
     """T_c = (S_c, w p_c) for each of K classes: S_c = (1/n) sum_{y_i = c} log_m0(x_i), p_c = (1/n) #{i: y_i = c}.
 
+    A person in s classes counts in each of them as 1/s: (a_c, w)/s, a_c the mean of their logs in class c.
     Gaussian noise: w = r, Euclidean sensitivity 2r/n. Laplace noise, isotropic in each T_c by itself: w = r d^(-1/4),
     and sum_c ‖T_c‖ has sensitivity 2 sqrt(r² + w²)/n. No other weight has a smaller worst-case error
     (docs/proofs/private_mdm.md). What is made of the noisy T are the class means, one point of a product.
@@ -115,14 +224,13 @@ class ClassSums(Statistic):
 
     def value(self, records: Labelled, footpoint: Array) -> tuple[Array, ...]:  # noqa: ARG002
         """T_c of each class. All logs are taken at once and all sums run over n rows: class sizes are private."""
-        ball, n = records.records.ball, records.records.n
-        logs, body = records.records._coordinates.all(), vectors_up_to(ball.radius, ball.space.dim)
+        ball = records.records.ball
+        logs, body = records.parts(), vectors_up_to(ball.radius, ball.space.dim)
 
         def one_class(place: int) -> Array:
             chosen = records.labels == place
-            logs_of_class = Bounded(np.where(chosen[:, None], logs, 0.0), body)
-            share = np.count_nonzero(chosen) / n
-            return np.append(logs_of_class.coordinate_mean().point, self.weight(ball) * share)
+            sums = Bounded(np.where(chosen[:, None], logs, 0.0), body).coordinate_sum()
+            return np.append(mean_of_sum(sums, records.n, body).point, self.weight(ball) * records.share(chosen))
 
         return tuple(one_class(place) for place in range(self.classes))
 
@@ -158,19 +266,23 @@ class ClassSums(Statistic):
 
 
 def joint_means(
-    records: Array, labels: Array, classes: int, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
-    *, mechanism: str, calibration: str, note: str,
+    records: Any, labels: Array, classes: int, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
+    *, mechanism: str, calibration: str, note: str, groups: Any = None, unit: str = RECORD,
 ) -> tuple[Release, Array]:  # fmt: skip
     """The means of all classes as one release, private also in the labels; and which classes are rare in it."""
     require_ledger(ledger)
-    inside = Bounded(records, ball)
-    query = Query(ball, inside.n, guarantee, calibration=calibration, statistic=ClassSums(classes))
+    inside, why = Labelled(Bounded(records, ball), labels), ANY_CLASS
+    if groups is not None:
+        who = identities(groups, inside.n)
+        inside, why = Labelled.of_people(records, ball, who, labels, classes), ANY_CLASSES
+    query = Query(ball, inside.n, guarantee, calibration=calibration, statistic=ClassSums(classes), unit=unit)
     query = replace(query, mechanism=_noise_for_labels(mechanism))
     plan = query.plan()
     warn_of(_doubts_about_classes(query, classes, plan))
-    law, what = query.law(plan), f"{CLASS_MEANS} of {inside.n} records, {plan.mechanism}"
-    with reserved(guarantee.with_assumptions(PUBLIC, ENTROPY, ROUNDING, ANY_CLASS), what, ledger, note) as paid:
-        drawn = paid.draw(lambda: law.value(Labelled(inside, labels)), law)
+    law, what = query.law(plan), f"{CLASS_MEANS} of {counted(inside.n, unit)}, {plan.mechanism}"
+    joint = guarantee.with_assumptions(*assumptions(unit), ENTROPY, ROUNDING, why)
+    with reserved(joint, what, ledger, note, unit) as paid:
+        drawn = paid.draw(lambda: law.value(inside), law)
         made = recorded(drawn, paid, plan, ball=_copies(ball, classes), statistic=CLASS_MEANS, n=inside.n)
     return made, ClassSums(classes).with_noise(by_name(plan.mechanism)).rare(drawn.noisy, plan.scale)
 

@@ -79,8 +79,7 @@ class ClassMoments(Statistic):
 
     def value(self, records: LabelledFeatures, footpoint: Array) -> Array | tuple[Array, ...]:  # noqa: ARG002
         """All sums are exact; each number is rounded once for the quotient, and once for its weight."""
-        total = records.features.total(partial(_sums, labels=records.labels, classes=self.classes))
-        means = np.array([int(entry) / records.n for entry in np.ravel(total)]).reshape(np.shape(total))
+        means = records.mean_product(partial(_moments, classes=self.classes))
         sums, second = means[: self.classes], means[self.classes :, :-1] * 4.0**-FEATURE_BITS
         sums = sums * np.append(np.full(sums.shape[1] - 1, 2.0**-FEATURE_BITS), self.weight(sums.shape[1] - 1))
         values = (*sums, _weighted_triangle(second)) if self.is_gaussian else tuple(sums)
@@ -100,15 +99,11 @@ class ClassMoments(Statistic):
         return np.concatenate([one.vectors for one in noisy], axis=1)
 
 
-def _sums(x: Array, start: int, *, labels: Array, classes: int) -> Array:
-    """Of a block, in whole numbers: (sum of u, count) of each class; then the sums of the products of u, and 0.
-
-    Products of numbers of FEATURE_BITS bits, 2^14 of them, are below 2^53: floats hold every sum on the way.
-    """
-    whole = np.column_stack([x[:, :-1] * 2.0**FEATURE_BITS, np.ones(len(x))])
-    of_class = labels[start : start + len(x), None] == np.arange(classes)
-    products = whole[:, :-1].T @ np.column_stack([whole[:, :-1], np.zeros(len(x))])
-    return np.vstack([of_class.astype(np.float64).T @ whole, products]).astype(np.int64).astype(object)
+def _moments(x: Array, labels: Array, *, classes: int) -> tuple[Array, Array]:
+    """In whole numbers: the class of each row, and u if it has one; and (u, 1). Products have 38 bits at most."""
+    vectors, of_class = x[:, :-1] * 2.0**FEATURE_BITS, labels[:, None] == np.arange(classes)
+    seen = np.where(of_class.any(axis=1, keepdims=True), vectors, 0.0)
+    return np.column_stack([of_class.astype(np.float64), seen]), np.column_stack([vectors, np.ones(len(x))])
 
 
 def _weighted_triangle(matrix: Array) -> Array:
@@ -152,8 +147,8 @@ class Discriminant(LinearClassifier):
         """Moments of the features, and what follows from them."""
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
         assert isinstance(law.statistic, ClassMoments)
-        drawn = chance.point(law, LabelledFeatures.of(records.records, records.labels, features))
-        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n, features.length)
+        drawn = chance.point(law, LabelledFeatures.of(records, features))
+        noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
         return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))
 
@@ -171,15 +166,15 @@ class NoisyClasses:
     covariance: Array
 
     @classmethod
-    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int, length: float) -> NoisyClasses:
+    def of(cls, noisy: list[Array], statistic: ClassMoments, scale: float, n: int) -> NoisyClasses:
         """From what was drawn; shares add up to 1 and none is below 1/n.
 
-        Without a second moment, features are as even as whitening, by the summary, has made them.
+        Without a second moment, features are taken to be even, and as long as most of them are.
         """
         numbers, dim = np.stack(noisy[: statistic.classes]), len(noisy[0]) - 1
         shares = numbers[:, -1] / statistic.weight(dim)
         shares = np.maximum(shares + (1 - shares.sum()) / len(shares), 1 / n)
-        covariance = np.eye(dim) / length**2
+        covariance = np.eye(dim) / dim
         if statistic.is_gaussian:
             first, second = numbers[:, :-1].sum(axis=0), _matrix(noisy[-1], dim)
             noise = scale * math.sqrt(statistic.classes)

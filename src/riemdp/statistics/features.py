@@ -7,7 +7,9 @@ released radius. So the features of a record are a function of that record alone
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from riemdp.privacy.release import Stage
 from riemdp.summaries.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 
 # Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
@@ -35,6 +38,14 @@ OUTSIDE = 0.25  # the share of the records that may be shortened for nothing
 LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
 
 
+Factors = Callable[[Array, Array], tuple[Array, Array]]  # (features, labels) of a block -> whole numbers a, b
+
+
+def row_products(rows: Array, matrix: Array) -> Array:
+    """rows @ matrix, each row by itself: in BLAS its place among the others may decide how it is rounded."""
+    return np.asarray(np.einsum("ij,jk->ik", rows, matrix, optimize=False))
+
+
 @dataclass(frozen=True, eq=False)
 class Features:
     """x = (u, INTERCEPT), u = matrix (v - offset)/length, shortened to 1 and cut to a grid; v are coordinates."""
@@ -45,7 +56,7 @@ class Features:
 
     def raw(self, coords: Array) -> Array:
         """matrix (v - offset): what the length is about."""
-        return np.asarray((coords - self.offset) @ self.matrix.T)
+        return row_products(coords - self.offset, self.matrix.T)
 
     def vectors(self, coords: Array) -> Array:
         """u (n, d), each row by itself; whatever the numbers are, none is longer than 1."""
@@ -79,17 +90,42 @@ class Features:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelledFeatures:
-    """Features of private records, and the place of each one's class among all; any other number stands for none."""
+    """Features of private rows, and the place of each one's class among all; any other number stands for none.
+
+    A row is a record, or the records of a person in one class, of the `among` classes that they are in: it then
+    counts for that part of the person, and n is the number of people.
+    """
 
     features: Rows
     labels: Array
     n: int
+    among: Array | int = 1
 
     @classmethod
-    def of(cls, records: Bounded, labels: Array, features: Features) -> LabelledFeatures:
+    def of(cls, records: Labelled, features: Features) -> LabelledFeatures:
         """Kept in memory if they are few."""
-        rows = records._coordinates.turned(features)
-        return cls(rows.kept(records.space.dim + 1), labels, records.n)
+        rows = records.records._coordinates.turned(features)
+        return cls(rows.kept(records.records.space.dim + 1), records.labels, records.n, records.among)
+
+    def mean_product(self, factors: Factors) -> Array:
+        """(1/n) sum of aᵀ b over all rows, each over its `among`, for whole a and b: rounded once.
+
+        Rows with the same `among` are added as integers, and all of these sums over their least common multiple.
+        """
+        most = 1 if isinstance(self.among, int) else int(self.among.max(initial=1))
+        task = partial(_products, factors=factors, labels=self.labels, among=self.among, most=most)
+        sums, multiple = self.features.total(task), math.lcm(*range(1, most + 1))
+        total = sum(part * (multiple // (size + 1)) for size, part in enumerate(sums))
+        shape, below = np.shape(total), multiple * self.n
+        return np.array([int(entry) / below for entry in np.ravel(total)]).reshape(shape)
+
+
+def _products(x: Array, start: int, *, factors: Factors, labels: Array, among: Array | int, most: int) -> Array:
+    """Of a block, for each `among`: aᵀ b. Floats hold every sum on the way, so it is exact in any order."""
+    rows = slice(start, start + len(x))
+    a, b = factors(x, labels[rows])
+    sizes = among if isinstance(among, int) else among[rows, None]
+    return np.stack([a.T @ np.where(sizes == size, b, 0.0) for size in range(1, most + 1)]).astype(np.int64).astype(object)
 
 
 def whitening(moments: NoisyMoments, radius: float) -> Features:

@@ -15,15 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, PureDP
+from riemdp.accounting.unit import RECORD, assumptions, counted, several
 from riemdp.caching import cached_property
+from riemdp.kernels.spectral import kernels_for
+from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Reservation, Stage, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Drawn, Plan, Reservation, Stage, recorded, reserved
 from riemdp.summaries.summary import Summary
 from riemdp.statistics.adaptation import Adaptation, divisible, split
 from riemdp.statistics.adaptive import Exact
-from riemdp.statistics.class_means import ANY_CLASS, Labelled
+from riemdp.statistics.class_means import ANY_CLASS, ANY_CLASSES, Labelled
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.features import Features, length_law, length_stage, whitening, with_private_length
 from riemdp.statistics.moments import Moments
@@ -33,6 +36,14 @@ from riemdp.statistics.worth import DOUBTFUL, NOTHING_ADAPTED, USELESS, Doubt, a
 
 # Shares of the guarantee of the summary (with its rounds of adaptation, if any) and of the length of features.
 SUMMARY_SHARE, LENGTH_SHARE = 0.25, 0.02
+
+
+def with_labels(X: Any, ball: Ball, labels: Array, classes: int, groups: Any = None) -> tuple[Bounded, Labelled]:
+    """Who is counted, the records or people, and what is to be told apart: records, or people's in each class."""
+    records = Bounded(X, ball, groups)
+    if records._identities is None:
+        return records, Labelled(records, labels)
+    return records, Labelled.of_people(X, ball, records._identities, labels, classes)
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,7 @@ class LinearClassifier(ABC):
     labels: tuple[Any, ...]
     class_weights: Array  # (classes,), public, the largest of them 1
     adapt: bool | Adaptation = True
+    unit: str = RECORD  # what n counts, and the guarantee protects
 
     def __post_init__(self) -> None:
         Query(self.ball, self.n, self.guarantee)  # refuses what is none of these
@@ -74,7 +86,7 @@ class LinearClassifier(ABC):
     @cached_property
     def summary(self) -> Prepared:
         """Where the records are, and how they spread."""
-        asked = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt}
+        asked = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt, "unit": self.unit}
         return prepare(Query(self.ball, self.n, self.shares[0], **asked))
 
     @property
@@ -109,7 +121,7 @@ class LinearClassifier(ABC):
         verdict = "guessing is as good" if share > USELESS else "what comes out is mostly noise"
         text = (
             f"with n = {self.n:,} and {self.classes} classes, noise moves the weights of a class by about {share:.2g} "
-            f"of what its records can: {verdict}."
+            f"of what its {several(self.unit)} can: {verdict}."
         )
         remedy = partial(what_would_do, self._noise_for, self.n, self.guarantee, 1.0, f"{DOUBTFUL:g}")
         advice = "Have more records or spend more; plan() says how much."
@@ -118,20 +130,24 @@ class LinearClassifier(ABC):
     def _noise_for(self, n: int, guarantee: Guarantee) -> float:
         return replace(self, n=n, guarantee=guarantee).noise
 
-    def release(self, records: Bounded, labels: Array, ledger: Ledger | None, note: str) -> ClassifierRelease:
-        """All stages under one reservation; whatever can be refused is so before."""
-        self.plan  # noqa: B018 refuses
-        claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY, ANY_CLASS, *self.summary.assumptions)
-        with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
-            return self._under(paid, Labelled(records, labels))
+    def release(self, records: Bounded, labelled: Labelled, ledger: Ledger | None, note: str) -> ClassifierRelease:
+        """All stages under one reservation; whatever can be refused is so before.
 
-    def _under(self, paid: Reservation, given: Labelled) -> ClassifierRelease:
-        chance, summary = Exact(paid), self.summary.under(paid, given.records)
+        `records` are those, or people, that are counted, and `labelled` what is to be told apart.
+        """
+        self.plan  # noqa: B018 refuses
+        why = ANY_CLASS if self.unit == RECORD else ANY_CLASSES
+        claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY, why, *self.summary.assumptions)
+        what = f"{self.name} of {counted(self.n, self.unit)}"
+        with reserved(claimed, what, ledger, note, self.unit) as paid, kernels_for(self.n), one_blas_thread():
+            return self._under(paid, records, labelled)
+
+    def _under(self, paid: Reservation, records: Bounded, labelled: Labelled) -> ClassifierRelease:
+        chance, summary = Exact(paid), self.summary.under(paid, records)
         assert isinstance(summary, Summary)
         place, law = summary.ball, length_law(self.n, self.shares[1])
-        inside = replace(given, records=given.records.moved(place))
-        features = with_private_length(whitening(summary.moments, place.radius), inside.records, law, chance)
-        learnt = self.learn(inside, features, chance)
+        features = with_private_length(whitening(summary.moments, place.radius), records.moved(place), law, chance)
+        learnt = self.learn(replace(labelled, records=labelled.records.moved(place)), features, chance)
         stages = (*summary.stages, length_stage(features, self.shares[1], law, place), learnt.stage)
         return self._recorded(paid, learnt, features, stages)
 

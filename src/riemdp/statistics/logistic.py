@@ -26,7 +26,7 @@ from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.descent import Descent, Objective
-from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, row_products
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 
 LONGEST_GRADIENT = 0.25
@@ -56,10 +56,8 @@ class LogisticLoss(Objective):
 
     def mean_gradient(self, records: LabelledFeatures, point: Array) -> Array:
         """The sum over all records in whole numbers, divided once."""
-        public = {"weights": self._matrix(point), "of_class": self.class_weights}
-        task = partial(_sum_of_gradients, labels=records.labels, **public)
-        total = records.features.total(task)
-        return np.array([int(entry) / records.n for entry in np.ravel(total)]) * GRID
+        factors = partial(_gradients, weights=self._matrix(point), of_class=self.class_weights)
+        return np.ravel(records.mean_product(factors)) * GRID
 
     def moved(self, point: Array, gradient: Visible) -> Array:
         """A step against the gradient; what all classes have in common tells nothing, and is left out."""
@@ -74,11 +72,10 @@ class LogisticLoss(Objective):
         return point.reshape(self.dim + 1, self.classes)
 
 
-def _sum_of_gradients(x: Array, start: int, *, labels: Array, weights: Array, of_class: Array) -> Array:
-    """Sum over a block of features ⊗ residuals, in units of GRID: exact, as products of integers below 2^53."""
-    residuals = _residuals(x @ weights, labels[start : start + len(x)], of_class)
-    whole = _forced(residuals, np.sqrt(np.square(x).sum(axis=1)))
-    return np.asarray((x * 2.0**FEATURE_BITS).T @ whole).astype(np.int64).astype(object)
+def _gradients(x: Array, labels: Array, *, weights: Array, of_class: Array) -> tuple[Array, Array]:
+    """Features and residuals of a block, in whole numbers: each gradient is their product, in units of GRID."""
+    residuals = _residuals(row_products(x, weights), labels, of_class)
+    return x * 2.0**FEATURE_BITS, _forced(residuals, np.sqrt(np.square(x).sum(axis=1)))
 
 
 def _residuals(scores: Array, labels: Array, of_class: Array) -> Array:
@@ -119,7 +116,7 @@ class LogisticRegression(LinearClassifier):
 
     name: ClassVar[str] = "logistic-regression"
 
-    steps: int | None = None
+    steps: int | None = None  # by default as many as public numbers say
 
     @cached_property
     def descent(self) -> Descent:
@@ -158,7 +155,7 @@ class LogisticRegression(LinearClassifier):
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """The weights to which the steps lead."""
-        descent, known = self.descent, LabelledFeatures.of(records.records, records.labels, features)
+        descent, known = self.descent, LabelledFeatures.of(records, features)
         path = descent.run(known, chance, np.zeros(descent.objective.body.space.dim))
         stage = descent.stage(self.shares[2], records.records.ball)
         return Learnt(path.point.reshape(-1, self.classes), path.grid, stage)

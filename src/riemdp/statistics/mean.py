@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
+from riemdp.io.identities import identities
 from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS
 from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
@@ -33,7 +35,7 @@ PLANNED = [*SIMULATED, GeodesicRegression.name]
 
 def plan(
     ball: Ball | BallMapping,
-    n: int,
+    n: int | None,
     guarantee: Guarantee | str,
     *,
     calibration: CalibrationName = "analytic",
@@ -42,6 +44,7 @@ def plan(
     adapt: bool | Adaptation = False,
     spread: float | None = None,
     t_bounds: tuple[float, float] | None = None,
+    groups: Any = None,
 ) -> PlanTable:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
 
@@ -56,8 +59,9 @@ def plan(
     ball : Ball or mapping
         The public ball that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
-    n : int
-        The number of records, which is public.
+    n : int or None
+        The number of records, which is public; of people, if the release will protect them. With `groups`, None
+        counts them.
     guarantee : Guarantee or str
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
     calibration : str
@@ -76,6 +80,8 @@ def plan(
         regression with `adapt`: the distance to the geodesic of nearly all.
     t_bounds : tuple of float, optional
         Of a regression: the public bounds of t, in units of which the error of the velocity is; (-1, 1) without it.
+    groups : sequence of ids, optional
+        Whose record each is: n is then the number of different ids, and `spread` is one of people.
 
     Returns
     -------
@@ -107,9 +113,9 @@ def plan(
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     require_known("statistic", statistic, PLANNED)
     if statistic in (Median.name, GeodesicRegression.name):
-        made = _of_many(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), t_bounds, asked)
+        made = _of_many(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
-    query = Query(as_ball(ball), whole_number(n, "n", 1), as_guarantee(guarantee), **asked)
+    query = Query(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), **asked)
     return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
 
 
@@ -147,6 +153,16 @@ def _plans(query: Query, spread: float | None) -> list[Plan]:
     if spread is None or not finite_number(spread, "spread") >= 0:
         raise InputError(f"spread = {spread!r}: with adapt, pass the distance to their mean that records may have.")
     return _beside(query, adaptive, float(spread))
+
+
+def how_many(n: int | None, groups: Any) -> int:
+    """How many there are to be: records, or the people of these ids."""
+    if groups is None:
+        return whole_number(n, "n", 1)
+    people = identities(groups).count
+    if n is not None and n != people:
+        raise InputError(f"n = {n!r} is not the number of people in groups, {people}: leave n out, by n=None.")
+    return whole_number(people, "n", 1)
 
 
 def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan]:
@@ -188,6 +204,8 @@ def private_mean(
     footpoint: Any = None,
     statistic: StatisticName = "frechet-mean",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
@@ -221,6 +239,13 @@ def private_mean(
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is, if people have several: texts, numbers, categories or objects; a record whose id is
+        missing is a person of its own. The mean is then one over people, each of whom counts once, by the mean of the
+        logs of their own records at the centre, and the guarantee protects a person with all of their records.
+        `Release.n` is the number of people, which is public; who has how many records is not.
+    unit : str, optional
+        What they are, "patient" say: `Release.unit`, by default "group".
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -265,18 +290,19 @@ def private_mean(
     """
     require_ledger(ledger)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = prepared_for(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     warn_of(prepared.doubts)
     return prepared.release(records, ledger, note)
 
 
 def prepared_for(
-    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, **asked: Any
+    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, groups: Any, unit: str | None, **asked: Any
 ) -> tuple[Bounded, Prepared]:
     """The records, of which nothing has been read but their form, and what will be done with them."""
     require_known("mechanism", asked["mechanism"], ["auto", *MECHANISMS])
-    records = Bounded(X, as_ball(ball))
-    return records, rehearse(records.ball, records.n, guarantee, can_gather=records.can_gather, **asked)
+    protected = unit_of(groups, unit)
+    records = Bounded(X, as_ball(ball), groups)
+    return records, rehearse(records.ball, records.n, guarantee, unit=protected, can_gather=records.can_gather, **asked)
 
 
 class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
@@ -297,6 +323,8 @@ def simulate(
     footpoint: Any = None,
     statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
+    unit: str | None = None,
 ) -> Simulation:
     """Draw from the law of `private_mean(X, ...)`, in float64 and seeded: not private, never to publish.
 
@@ -329,6 +357,10 @@ def simulate(
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is, if people have several: as of `private_mean`.
+    unit : str, optional
+        What they are: as of `private_mean`.
 
     Returns
     -------
@@ -359,9 +391,9 @@ def simulate(
     require_known("statistic", statistic, SIMULATED)
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
-        records = Bounded(X, as_ball(ball))
+        records = Bounded(X, as_ball(ball), groups, unit)
         return simulated(Median(records.ball, records.n, as_guarantee(guarantee)), records, count, start)
-    records, prepared = prepared_for(X, ball, guarantee, adapt=adapt, **asked)
+    records, prepared = prepared_for(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     return simulated(prepared, records, count, start, prepared.query.kind)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import assumptions, counted
 from riemdp.errors import InputError
 from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
 from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
@@ -40,7 +41,7 @@ class Prepared:
     @property
     def guarantee(self) -> Guarantee:
         """The one asked for, with all that it supposes."""
-        return self.query.guarantee.with_assumptions(PUBLIC, ENTROPY, *self.assumptions)
+        return self.query.guarantee.with_assumptions(*assumptions(self.query.unit), ENTROPY, *self.assumptions)
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -57,18 +58,18 @@ class Prepared:
 
     def release(self, records: Bounded, ledger: Ledger | None = None, note: str = "") -> Release:
         """One reservation for all stages, then all of them."""
-        with reserved(self.guarantee, self._description, ledger, note) as paid:
+        with reserved(self.guarantee, self._description, ledger, note, self.query.unit) as paid:
             return self.under(paid, records)
 
     def release_of(self, value: Callable[[], Any], ledger: Ledger | None, note: str) -> Release:
         """The release of a private value that is computed elsewhere; of one plan."""
         assert isinstance(self.how, Plan)
-        with reserved(self.guarantee, self._description, ledger, note) as paid:
+        with reserved(self.guarantee, self._description, ledger, note, self.query.unit) as paid:
             return self._recorded(paid, value, self.how)
 
     @property
     def _description(self) -> str:
-        text = f"{self.query.statistic_name} of {self.query.n} records, {self.mechanism}"
+        text = f"{self.query.statistic_name} of {counted(self.query.n, self.query.unit)}, {self.mechanism}"
         return text if isinstance(self.how, Plan) else f"{text}, {self.how.rounds} rounds of adaptation"
 
     def under(self, paid: Reservation, records: Bounded) -> Release:

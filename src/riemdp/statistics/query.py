@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.unit import RECORD
 from riemdp.caching import cached_property
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import Kind
@@ -38,6 +39,7 @@ class Query:
     footpoint: Any = None
     statistic: str | Statistic = "frechet-mean"
     adapt: bool | Adaptation = False
+    unit: str = RECORD  # what n counts, and the guarantee protects
     can_gather: bool = True  # whether all records may be held in memory at once
     can_fill: bool = True  # whether their squares are at hand, which tell how full the ball is
 

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
+from riemdp.accounting.unit import RECORD, unit_name, unit_of
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
 from riemdp.io.values import plain_array
@@ -47,11 +48,12 @@ from riemdp.written import BallMapping, as_ball
 WARNING = "PRIVATE: the exact sum of a site's records. Not a release; for private_mean_of_sums only."
 
 
-FORMAT = 2  # of files; those before 1 have neither id nor names, those before 2 no second moments
+# Of files: those before 1 have neither id nor names, those before 2 no second moments, those before 3 count records.
+FORMAT = 3
 LONGEST_NAME = 200
 SHORTEST_KEY = 16  # bytes
 _FACTS = {"riemdp", "format", "warning", "id", "study", "site", "space", "center", "radius", "grid", "n", "total"}
-_SECOND = {"second", "second_total"}
+_SECOND, _UNIT = {"second", "second_total"}, {"unit"}
 
 
 def _new_id() -> str:
@@ -79,6 +81,8 @@ class SiteSum:
         What all sites call this collection of sums.
     id : str
         Random, of this very sum.
+    unit : str
+        What n counts: a "record", or people who are at this site only.
 
     Raises
     ------
@@ -107,10 +111,13 @@ class SiteSum:
     id: str = field(default_factory=_new_id)
     second: str | None = None  # which second moments it has, if any
     second_total: tuple[int, ...] = ()  # in steps of the square of the grid
+    unit: str = RECORD  # what n counts: records, or people who are at this site only
 
     def __post_init__(self) -> None:
         for argument in ("site", "study", "id"):
             _require_name(getattr(self, argument), argument)
+        if self.unit != RECORD:
+            unit_name(self.unit)
         _require_second(self.second)
         lists = (self.total, self.second_total)
         whole = all(isinstance(x, tuple) and all(type(entry) is int for entry in x) for x in ((self.n,), *lists))
@@ -156,7 +163,7 @@ class SiteSum:
         names = {"id": self.id, "study": self.study, "site": self.site}
         ball, space = self.ball, space_to_dict(self.ball.space)
         place = {"space": space, "center": plain_array(ball.center), "radius": ball.radius, "grid": ball.grid}
-        content = {"n": self.n, "total": list(map(str, self.total))}
+        content = {"n": self.n, "unit": self.unit, "total": list(map(str, self.total))}
         content |= {"second": self.second, "second_total": list(map(str, self.second_total))}
         data = {"riemdp": "site-sum", "format": FORMAT, "warning": WARNING, **names, **place, **content}
         return data if key is None else data | {"mac": _code(data, key)}
@@ -197,10 +204,10 @@ class SiteSum:
             ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
             total, square = (tuple(map(int, data.get(name, []))) for name in ("total", "second_total"))
             names = (data["site"], data["study"], data["id"])
-            made = cls(ball, data["n"], total, *names, data.get("second"), square)
+            made = cls(ball, data["n"], total, *names, data.get("second"), square, data.get("unit", RECORD))
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
             raise _not_a_sum() from None
-        expected = _FACTS | (_SECOND if data["format"] >= 2 else set())
+        expected = _FACTS | (_SECOND if data["format"] >= 2 else set()) | (_UNIT if data["format"] >= 3 else set())
         written = data["total"] == list(map(str, total)) and data.get("second_total", []) == list(map(str, square))
         if set(data) - {"mac"} != expected or data["grid"] != ball.grid or not written:
             raise _not_a_sum()
@@ -348,7 +355,10 @@ def _require_second(second: Any) -> None:
         raise InputError(f"second = {second!r}: pass None or one of {', '.join(map(repr, SECOND_MOMENTS))}.")
 
 
-def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str, second: str | None = None) -> SiteSum:
+def site_sum(
+    X: Any, ball: Ball | BallMapping, *, site: str, study: str, second: str | None = None, groups: Any = None,
+    unit: str | None = None,
+) -> SiteSum:  # fmt: skip
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
 
     Not a release: keep it as secret as the records. Matrices always go through the compiled code, as they do in
@@ -367,6 +377,11 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str, second:
         studies cannot be pooled.
     second : {None, "full", "diagonal", "trace"}
         Which second moments to add up as well, in the same pass, for `private_summary_of_sums`; None: none.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is, as of `private_mean`. Then the sum is one over people, and n their number. All records of
+        a person must be at one site: one who is at two counts as two people.
+    unit : str, optional
+        What they are, "patient" say: all sites have to say the same.
 
     Returns
     -------
@@ -394,12 +409,13 @@ def site_sum(X: Any, ball: Ball | BallMapping, *, site: str, study: str, second:
     _require_name(study, "study")
     _require_second(second)
     ball = as_ball(ball)
+    names: dict[str, Any] = {"site": site, "study": study, "unit": unit_of(groups, unit)}
     with kernels_for(MOST_RECORDS):
-        records = Bounded(X, ball)
+        records = Bounded(X, ball, groups)
         if second is None:
-            return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study)
+            return SiteSum(ball, records.n, tuple(records.coordinate_sum()), **names)
         sums = records.moment_sums(second)
-        return SiteSum(ball, records.n, sums.first_total, site, study, second=second, second_total=sums.second_total)
+        return SiteSum(ball, records.n, sums.first_total, second=second, second_total=sums.second_total, **names)
 
 
 def private_mean_of_sums(
@@ -440,7 +456,7 @@ def private_mean_of_sums(
     Raises
     ------
     InputError
-        If a sum or a site is there twice, or balls or studies differ.
+        If a sum or a site is there twice, or balls, studies or units differ.
     MechanismError
         If no mechanism, or not the one asked for, gives the guarantee from sums.
     BudgetExceeded
@@ -461,7 +477,7 @@ def private_mean_of_sums(
     """
     ball = _poolable(sums, ledger)
     statistic = "frechet-mean" if ball.space.is_flat else "tangent-mean"
-    query = Query(ball, _count(sums), as_guarantee(guarantee), mechanism, calibration, statistic=statistic)
+    query = _query(sums, ball, guarantee, mechanism=mechanism, calibration=calibration, statistic=statistic)
     prepared = prepare(replace(query, can_fill=False))
     if by_name(prepared.mechanism).input not in ("coordinates", "point"):
         raise MechanismError(f"mechanism = {mechanism!r} needs the records themselves: use 'auto'.")
@@ -521,7 +537,7 @@ def private_summary_of_sums(
     """
     ball, pooled = _poolable(sums, ledger), pooled_moments(sums)
     statistic = Moments(pooled.second)
-    prepared = prepare(Query(ball, pooled.n, as_guarantee(guarantee), mechanism, statistic=statistic))
+    prepared = prepare(_query(sums, ball, guarantee, mechanism=mechanism, statistic=statistic))
     warn_of(prepared.doubts)
     law = statistic.with_noise(by_name(prepared.mechanism))
     return as_summary(prepared.release_of(lambda: law.of_sums(pooled), ledger, note))
@@ -545,6 +561,14 @@ def _totals(one: SiteSum) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _count(sums: Sequence[SiteSum]) -> int:
     return sum(one.n for one in sums)
+
+
+def _query(sums: Sequence[SiteSum], ball: Ball, guarantee: Guarantee | str, **asked: Any) -> Query:
+    """What is asked of all records of these sums, or of all people: each of them is at one site."""
+    promise, unit = as_guarantee(guarantee), sums[0].unit
+    if unit != RECORD:
+        promise = promise.with_assumptions(f"all records of one {unit} are at one site")
+    return Query(ball, _count(sums), promise, unit=unit, **asked)
 
 
 def _poolable(sums: Sequence[SiteSum], ledger: Ledger | None) -> Ball:
@@ -577,6 +601,9 @@ def _require_different_sites(sums: Sequence[SiteSum]) -> None:
     for other in sums[1:]:
         if other.study != sums[0].study:
             raise InputError(f"sums: studies {sums[0].study!r} and {other.study!r} differ; pass the sums of one study.")
+        if other.unit != sums[0].unit:
+            units = f"one {sums[0].unit} and one {other.unit}"
+            raise InputError(f"sums: those of different sites protect {units}; agree on groups= and unit=.")
     if (repeated := _first_repeated(sums, (one.id for one in sums))) is not None:
         raise InputError(f"sums: that of site {repeated.site!r} is there twice, as a copy; pass it once.")
     if (repeated := _first_repeated(sums, (_plain(one.site) for one in sums))) is not None:

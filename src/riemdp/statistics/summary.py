@@ -25,6 +25,8 @@ def private_summary(
     second: SecondMoments = "auto",
     mechanism: MechanismName = "auto",
     adapt: bool | Adaptation = False,
+    groups: Any = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Summary:
@@ -50,6 +52,11 @@ def private_summary(
     adapt : bool or Adaptation
         Whether to spend part of the guarantee on a private ball around the records, as `private_mean` does: the
         noise then follows their spread.
+    groups : sequence of ids, (n,), optional
+        Who each record is of, if people have several: the summary is then one of people, each by the mean of their own
+        records, and protects a person with all of their records; see `private_mean`.
+    unit : str, optional
+        What they are called, "patient" say; "group" by default.
     ledger : Ledger, optional
         Where the guarantee is reserved before any noise is drawn.
     note : str
@@ -86,6 +93,7 @@ def private_summary(
     (1, 2)
     """
     require_ledger(ledger)
-    records, prepared = prepared_for(X, ball, guarantee, mechanism=mechanism, adapt=adapt, statistic=Moments(second))
+    asked: dict[str, Any] = {"mechanism": mechanism, "adapt": adapt, "statistic": Moments(second)}
+    records, prepared = prepared_for(X, ball, guarantee, groups, unit, **asked)
     warn_of(prepared.doubts)
     return as_summary(prepared.release(records, ledger, note))

@@ -1,0 +1,164 @@
+"""One row for each person: the mean of their own records' coordinates, exact, on the ball's grid.
+
+A person's row is a function of that person's records alone, and as long as the radius at most: whatever holds for
+records of a ball holds for people (docs/proofs/people.md). Sums are added in integers, so a row has the same bits
+wherever the records lie: in any order, block or chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from riemdp.caching import cached_property
+from riemdp.io.identities import Identities
+from riemdp.io.rows import MOST_KEPT, Held, Turn
+from riemdp.io.sources import Source, Task, block_rows
+from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
+
+Array = NDArray[Any]
+# A sum of whole numbers is kept in two words: high 2^HALF + low. Those of 2^39 records, each below 2^48, fit.
+HALF = 24
+MASK = 2**HALF - 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """People as rows of coordinates, in blocks like those of a source; made by passes over the records."""
+
+    records: Source
+    coordinates: Turn  # of a block of raw records: multiples of 2^grid, each record by itself
+    identities: Identities
+    grid: int
+    dim: int
+
+    @property
+    def n(self) -> int:
+        """How many people there are."""
+        return self.identities.count
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process may hold all people's rows: public, since n is."""
+        return self.records.is_local or self.n * self.dim <= MOST_KEPT
+
+    def map(self, task: Task[Any]) -> list[Any]:
+        """[task(block, place of its first person)] for every block, in order, as a source does."""
+        return list(self.each(task))
+
+    def each(self, task: Task[Any]) -> Iterator[Any]:
+        """The same, one by one."""
+        return (result for part in self._parts() for result in part.map(task))
+
+    def _parts(self) -> Iterator[Held]:
+        """All people, as many at a time as may be held in memory: a pass over the records for each part."""
+        if self.n * self.dim <= MOST_KEPT:
+            yield self._held
+            return
+        size = max(1, MOST_KEPT // (4 * self.dim) // self._block) * self._block
+        for start in range(0, self.n, size):
+            yield self._part(start, min(start + size, self.n))
+
+    @cached_property
+    def _held(self) -> Held:
+        return self._part(0, self.n)
+
+    def _part(self, start: int, stop: int) -> Held:
+        """The rows of some people."""
+        totals = _Totals.of(stop - start, self.dim)
+        codes, kernels = self.identities.codes, kernels_chosen_for(self.n)  # the number of records is private
+        for part in self.records.each(_PerPerson(self.coordinates, self.grid, kernels, codes, start, stop)):
+            totals.add(part)
+        blocks = (slice(i, i + self._block) for i in range(0, stop - start, self._block))
+        return Held(tuple(totals.means(block) * 2.0**self.grid for block in blocks), start)
+
+    @property
+    def _block(self) -> int:
+        return block_rows((self.dim,), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Sums:
+    """Of the records of a block: who they are of, the sum of each one's coordinates, and the number of records."""
+
+    people: Array
+    sums: Array  # (people, dim) of 64 bits: a block has 2^14 records at most
+    counts: Array
+
+    @classmethod
+    def of(cls, codes: Array, steps: Array) -> _Sums:
+        """By person, each once."""
+        order = np.argsort(codes, kind="stable")
+        codes = codes[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))  # numbers of people are not below 0
+        sums = np.add.reduceat(steps[order], starts, axis=0)
+        return cls(codes[starts], sums, np.diff(starts, append=len(codes)))
+
+
+_NOBODY = _Sums(np.empty(0, np.int64), np.empty((0, 1), np.int64), np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _PerPerson:
+    """A task on a block of records: sums by person, of those from `start` to before `stop`."""
+
+    coordinates: Turn
+    grid: int
+    kernels: int
+    codes: Array  # of the records from `first` on
+    start: int
+    stop: int
+    first: int = 0
+
+    def within(self, first: int, last: int) -> _PerPerson:
+        """The same for these records alone, to be sent to where they are."""
+        return replace(self, codes=self.codes[first - self.first : last - self.first], first=first)
+
+    def __call__(self, rows: Array, start: int) -> _Sums:
+        codes = self.codes[start - self.first : start - self.first + len(rows)]
+        chosen = (codes >= self.start) & (codes < self.stop)
+        if not chosen.any():
+            return _NOBODY
+        if not chosen.all():
+            rows, codes = rows[chosen], codes[chosen]
+        return _Sums.of(codes - self.start, self._steps(rows))
+
+    def _steps(self, rows: Array) -> Array:
+        with kernels_for(self.kernels), np.errstate(all="ignore"):
+            return (self.coordinates(rows) * 2.0**-self.grid).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Totals:
+    """By person: the sum of all records' coordinates in two words, and their number."""
+
+    high: Array
+    low: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, people: int, dim: int) -> _Totals:
+        """Nothing yet."""
+        return cls(np.zeros((people, dim), np.int64), np.zeros((people, dim), np.int64), np.zeros(people, np.int64))
+
+    def add(self, part: _Sums) -> None:
+        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0."""
+        self.high[part.people] += part.sums >> HALF
+        self.low[part.people] += part.sums & MASK
+        self.counts[part.people] += part.counts
+
+    def means(self, people: slice) -> Array:
+        """Of some people: sums over numbers of records, cut towards 0, exactly.
+
+        With high = q m + rest, 0 <= rest < m: sum/m = q 2^HALF + (rest 2^HALF + low)/m, and what is divided fits.
+        """
+        m, low = self.counts[people, None], self.low[people]
+        high, low = self.high[people] + (low >> HALF), low & MASK
+        whole, rest = np.divmod(high, m)
+        part, left = np.divmod((rest << HALF) + low, m)
+        down = (whole << HALF) + part
+        return np.asarray(down + ((down < 0) & (left > 0)), dtype=np.float64)
