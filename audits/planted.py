@@ -29,9 +29,13 @@ from product import (
     records_of,
     released,
     show,
+    summary,
     two_sites,
 )
 from riemdp.mechanisms import by_name
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.noise import grid_step
+from riemdp.statistics.moments import Moments
 from riemdp.statistics.sites import pooled_value
 
 
@@ -72,6 +76,28 @@ def file_twice(case: Case) -> Points:
     return drawn(query, query.plan(), case.ball, lambda X: pooled_value(2 * two_sites(X, case.ball)))
 
 
+class TooLittleWeight(Moments):
+    """Weights a tenth smaller than those that cost nothing."""
+
+    def weights(self, ball: rd.Ball) -> Array:
+        """Of all numbers."""
+        return 0.9 * super().weights(ball)
+
+
+def too_little_weight(case: Case) -> Points:
+    """Second moments over a weight that is too small by a tenth, with the noise of the right one."""
+    query, rng = replace(case.query, statistic=TooLittleWeight(case.second)), np.random.default_rng(0)
+    law = query.law(query.plan())
+    grid = grid_step(law.scale)
+
+    def points(X: Array, size: int) -> Array:
+        value = np.concatenate(law.value(Bounded(X, case.ball)))
+        noise = law.scale * rng.standard_normal((size, len(value)))  # 7 % too much takes more draws than are exact
+        return np.asarray(grid * np.rint((value + noise) / grid))
+
+    return points
+
+
 def records_for_people(case: Case) -> Points:
     """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
 
@@ -81,6 +107,20 @@ def records_for_people(case: Case) -> Points:
         return drawn(query, query.plan(), case.ball)(records, size)
 
     return points
+
+
+def unclipped_moments(case: Case) -> Points:
+    """The first moment of the records as moved into the ball, the second ones of the records as they are."""
+    query, wide = case.query, rd.Ball(case.ball.space, case.ball.center, 4 * case.ball.radius)
+    statistic = query.law(query.plan()).statistic
+    assert isinstance(statistic, Moments)
+    weights = statistic.weights(case.ball).tolist()
+
+    def value(X: Array) -> tuple[Array, Array]:
+        first, _ = statistic.value(Bounded(X, case.ball), np.zeros(case.ball.space.dim))
+        return first, Bounded(X, wide).moment_sums(case.second).means(weights)[1]
+
+    return drawn(query, query.plan(), case.ball, value)
 
 
 def one_record_per_class(case: Case) -> Points:
@@ -133,6 +173,7 @@ class Bug:
     plant: Callable[[Case], Points]
     caught_by: str  # the test that must see it: "release", "bits" or "repeats"
     draws: int = 1000
+    margin: float = 1.15  # what is found is more than this times the claim
 
     def examine(self, confidence: float) -> Row:
         """As the product is examined; by numbers of draws that do not depend on their speed."""
@@ -145,6 +186,8 @@ BUGS: dict[str, Bug] = {
     "data-dependent radius": Bug(Case("circle", "wrapped-laplace", rd.PureDP(1.0)), radius_from_data, "release"),
     "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
+    "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
+    "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
     "records for people": Bug(
         Case("line", "wrapped-laplace", rd.PureDP(1.0), people=True), records_for_people, "release"
     ),

@@ -38,6 +38,7 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.release import Plan
+from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
 from riemdp.statistics.sites import SiteSum, pooled_value, site_sum
@@ -52,6 +53,7 @@ TESTS = 3  # of each row
 LEAST, LEAST_ADAPTIVE = 1000, 200  # draws of each neighbour; the last bits are tested on no fewer than the latter
 SHARE_OF_BITS = 1 / 5  # of those draws, made for the last bits: the planted noise in float64 shows in 10,000
 SEARCH_STEPS = 100
+ANGLE = 2.237  # between two points of the rim: the worst case of full second moments with Laplace noise
 NAMED: dict[str, Space] = {  # in the tables of results; the sharpest bounds come from few dimensions
     "line": rd.Euclidean(1),
     "SPD(2), log-Euclidean": rd.SPDLogEuclidean(2),
@@ -98,6 +100,7 @@ class Case:
     statistic: str = "frechet-mean"
     footpoint: bool = False  # half-way to the rim instead of the centre
     sites: bool = False  # the records are in two places, which hand over their sums
+    second: str = ""  # which second moments, of a summary
     people: bool = False  # each of n people has several records, and neighbours replace one with all of them
 
     @property
@@ -114,7 +117,8 @@ class Case:
     def name(self) -> str:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
-        extras += ["adaptive"] * self.adapt + ["two sites"] * self.sites + ["people"] * self.people
+        extras += [f"{self.second} second moments"] * bool(self.second) + ["adaptive"] * self.adapt
+        extras += ["two sites"] * self.sites + ["people"] * self.people
         return ", ".join([self.mechanism, *extras])
 
     @property
@@ -125,7 +129,8 @@ class Case:
     @property
     def options(self) -> dict[str, Any]:
         """Of `private_mean` and `simulate`."""
-        ask = {"mechanism": self.mechanism, "statistic": self.statistic, "footpoint": self._foot, "adapt": self.adapt}
+        statistic = Moments(self.second) if self.second else self.statistic
+        ask = {"mechanism": self.mechanism, "statistic": statistic, "footpoint": self._foot, "adapt": self.adapt}
         return {"ball": self.ball, "guarantee": self.claimed, **ask}
 
     @property
@@ -163,6 +168,7 @@ def all_cases() -> list[Case]:
         if place in IN_TWO_SITES:
             mean = "frechet-mean" if space.is_flat else "tangent-mean"
             cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic=mean, sites=True))
+        cases += [summary(place, *row) for row in SUMMARIES] + [summary(place, "full", rd.GDP(1.0), adapt=True)]
         if place in OF_PEOPLE:
             cases += [Case(place, name, claim, people=True) for name in MECHANISMS for claim in CLAIMS]
             cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
@@ -170,6 +176,21 @@ def all_cases() -> list[Case]:
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]
     return sorted(everything, key=lambda case: case.adapt)
+
+
+SUMMARIES: tuple[tuple[str, Guarantee], ...] = (
+    ("full", rd.GDP(1.0)),
+    ("full", rd.PureDP(1.0)),
+    ("diagonal", rd.ZCDP(0.5)),
+    ("trace", rd.GDP(1.0)),
+    ("trace", rd.PureDP(1.0)),
+)
+
+
+def summary(place: str, second: str, claim: Guarantee, *, adapt: bool = False) -> Case:
+    """A summary with these second moments, by the noise that belongs to the claim."""
+    noise = "wrapped-laplace" if isinstance(claim, rd.PureDP) else "wrapped-gaussian"
+    return Case(place, noise, claim, adapt, statistic=Moments.name, second=second)
 
 
 def quick_cases() -> list[Case]:
@@ -184,6 +205,8 @@ def quick_cases() -> list[Case]:
         Case("line", "wrapped-gaussian", rd.ZCDP(0.5)),
         Case("shapes of 4 landmarks", "pointwise-laplace", rd.PureDP(1.0)),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True),
+        summary("sphere", "full", rd.GDP(1.0)),
+        summary("SPD(2), log-Euclidean", "diagonal", rd.PureDP(1.0)),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
     ]
 
@@ -195,7 +218,28 @@ def neighbours(case: Case) -> dict[str, Pair]:
     """All pairs: the worst ones known, those made to fool, and a searched one."""
     outliers = spare_outliers(case.ball, case.n, case.claimed)
     pairs = worst_neighbours(case.ball, case.n) | fooling_neighbours(case.ball, case.n, outliers)
+    if case.second:
+        pairs |= neighbours_by_moments(case)
     return pairs if case.adapt else pairs | {"searched": searched_neighbours(case.place)}
+
+
+def neighbours_by_moments(case: Case) -> dict[str, Pair]:
+    """All records at the centre but one, which moves as second moments see it best.
+
+    The worst pairs of docs/proofs/moments.md: along a line, from the rim to sqrt5 - 2 radii behind the centre; and
+    around the rim, by the angle at which Laplace noise has its worst case. And far out of the ball, as if no record
+    were moved into it.
+    """
+    ball, dim = case.ball, case.ball.space.dim
+    first, last = np.eye(dim)[0], np.eye(dim)[-1]
+    around = math.cos(ANGLE) * first + math.sin(ANGLE) * last if dim > 1 else -first
+    ends = {"line": (2 - math.sqrt(5)) * first, "around": around, "far": 3 * first}
+    heap = np.zeros((case.n - 1, dim))
+    return {name: _as_pair(np.vstack([heap, _rows(ball, first, end)]), ball) for name, end in ends.items()}
+
+
+def _rows(ball: rd.Ball, *units: Array) -> Array:
+    return ball.radius * np.stack(units)
 
 
 @lru_cache
@@ -277,7 +321,10 @@ def drawn(
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
             known[key] = value(X)
-        return np.asarray(ball.space.write(law.draw(known[key], size).points, ball.center))
+        made = law.draw(known[key], size)
+        if isinstance(law.statistic, Moments):  # all that is released, of which the mean is made
+            return np.concatenate([part.vectors for part in made.noisy], axis=1)
+        return np.asarray(ball.space.write(made.points, ball.center))
 
     return points
 
@@ -305,13 +352,18 @@ def published(case: Case, points: Points) -> Callable[..., Array]:
     if case.adapt:
         make = adaptive_releases(case)
         return lambda X, *, size, seed: np.stack([transcript(r, case.ball) for r in make(X, size)])  # noqa: ARG005
+    if case.second:
+        return lambda X, *, size, seed: points(X, size)  # noqa: ARG005
     return lambda X, *, size, seed: coordinates(points(X, size), case.ball)  # noqa: ARG005
 
 
 def transcript(release: rd.Release, ball: rd.Ball) -> Array:
     """The value, and the centre and the radius after each stage, of one adaptive release."""
     places = coordinates(np.stack([release.value, *(stage.center for stage in release.stages)]), ball)
-    return np.concatenate([places.ravel(), np.log([stage.radius for stage in release.stages])])
+    radii = [np.log([stage.radius for stage in release.stages])]
+    if isinstance(release, rd.Summary):
+        radii += [release.moments.first, release.moments.second.ravel()]
+    return np.concatenate([places.ravel(), *radii])
 
 
 # --- the last bits -------------------------------------------------------------------------------------------
@@ -403,7 +455,8 @@ def examine(case: Case, budget: Budget, points: Points | None = None) -> Row:
     points, pairs = points or released(case), neighbours(case)
     bits, again, allowed = examine_bits(case, budget, points, pairs["outwards"])
     simulation = _float64(case, budget, pairs)
-    releases = _release(case, budget, {name: pairs[name] for name in (simulation.neighbours, "outwards")}, points)
+    told = [simulation.neighbours, "outwards", *(neighbours_by_moments(case) if case.second else ())]
+    releases = _release(case, budget, {name: pairs[name] for name in told}, points)
     return Row(case.place, case.name, case.claimed.to_dict(), simulation, releases, bits, again, allowed)
 
 

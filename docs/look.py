@@ -73,7 +73,7 @@ def main(site: str) -> int:
         print("no Chromium: the site was built, but not looked at")
         return 0
     pages = sorted(page for pattern in PAGES for page in Path(site).glob(pattern) if page.name != "404.html")
-    wrong = faults(program, pages)
+    wrong = faults(program, pages) if pages else [f"{site} has no pages: build it first"]
     print("\n".join(wrong) or f"{len(pages)} pages looked at, at {' and '.join(map(str, WIDTHS))} px")
     return 1 if wrong else 0
 

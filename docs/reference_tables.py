@@ -57,9 +57,10 @@ def _places(docs: Path) -> dict[str, str]:
 
 
 def _links(found: Match[str], places: dict[str, str]) -> str:
-    """Lines "name : what it is" as a list whose names lead there."""
+    """Lines "name, name : what they are" as a list whose names lead there."""
     lines = (line.partition(" : ") for line in unescape(found[2]).splitlines())
-    return f"<ul>{''.join(f'<li>{_link(name.strip(), places)}: {text}</li>' for name, _, text in lines)}</ul>"
+    named = ((", ".join(_link(name, places) for name in names.strip().split(", ")), text) for names, _, text in lines)
+    return f"<ul>{''.join(f'<li>{links}: {text}</li>' for links, text in named)}</ul>"
 
 
 def _link(name: str, places: dict[str, str]) -> str:

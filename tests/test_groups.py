@@ -281,7 +281,7 @@ def test_sites_of_people(study, values, tmp_path):
 
 def test_a_sum_that_was_written_before_units_is_one_of_records(study):
     X, _, _ = study
-    data = site_sum(X, BALL, site="a", study="s").to_dict() | {"format": 1}
+    data = site_sum(X, BALL, site="a", study="s").to_dict() | {"format": 2}
     del data["unit"]
     assert rd.SiteSum.from_dict(data).unit == "record"
 

@@ -59,7 +59,8 @@ class Study:
         self.release = rd.private_mean(self.X, self.ball, guarantee_for(name), **asked)
         prepared = rehearse(self.ball, n, guarantee_for(name), **asked)
         self.law, self.mechanism = prepared.query.law(prepared.how), by_name(name)
-        self.value = self.law.value(Bounded(self.X, self.ball))
+        value = self.law.value(Bounded(self.X, self.ball))
+        self.value = value[0] if isinstance(value, tuple) else value  # beside it may be how full the ball is
         self.mean = self.extrinsic_mean() if name.startswith("extrinsic") and space.has(Chords) else self.frechet_mean()
 
     def frechet_mean(self):

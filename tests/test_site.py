@@ -98,3 +98,4 @@ def test_the_look_at_the_site_would_notice(tmp_path):
         assert f"at {width} px: code scrolls sideways" in found
         assert f"at {width} px: the picture none.png is missing" in found
     assert "console:" in found
+    assert look.main(str(tmp_path / "none")) == 1

@@ -70,7 +70,7 @@ def test_eigenvalues_may_be_texts_since_yaml_reads_1e_3_as_one():
 
 
 @pytest.mark.parametrize(("wrong", "told"), [
-    ({"space": "spd"}, "in the ball, space = 'spd': pass one of euclidean"),
+    ({"space": "spd"}, "in the ball, space = 'spd': pass one of correlations, euclidean"),
     ({"space": None}, "in the ball, space = 'None'"),
     ({"size": "three"}, "size = 'three'"),
     ({"size": None}, "size is missing in the ball"),
@@ -152,3 +152,17 @@ def test_private_labels_take_both_forms():
 def test_examples_run(module):
     done = doctest.testmod(module)
     assert (done.failed, done.attempted > 0) == (0, True)
+
+
+@pytest.mark.parametrize("key", ["space", "metric"])
+@pytest.mark.parametrize(("name", "space"), [("riemann", rd.SPDAffine(3)), ("logeuclid", rd.SPDLogEuclidean(3)), ("logchol", rd.SPDLogCholesky(3))])
+def test_names_of_pyriemann_are_understood(key, name, space):
+    ball = as_ball({key: name, "size": 3, "eigenvalues": [0.1, 10.0]})
+    assert ball.space == space
+    model = rd.PrivateMDM(ball={key: name, "eigenvalues": [0.1, 10.0]}, guarantee="mu=5")
+    x = space.random_point(60, 0)
+    assert model.fit(x, np.arange(60) % 2).predict(x).shape == (60,)
+
+
+def test_a_space_of_one_size_needs_none():
+    assert as_ball({"space": "rotations", "center": "identity", "radius": 1.0}).space == rd.Rotations()

@@ -6,6 +6,7 @@ from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
+from riemdp.bridges.geomstats import from_geomstats, to_geomstats
 from riemdp.check import Check, check
 from riemdp.comparison import Comparison, compare
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
@@ -28,12 +29,15 @@ from riemdp.manifolds import (
     KendallShapes,
     LogGaussian,
     Product,
+    RigidMotions,
     Rotations,
+    Simplex,
     Space,
     SPDAffine,
     SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
+    Torus,
 )
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
@@ -100,14 +104,17 @@ __all__ = [
     "RiemannianGaussian",
     "RiemannianLaplace",
     "RiemdpError",
+    "RigidMotions",
     "Rotations",
     "SPDAffine",
     "SPDLogCholesky",
     "SPDLogEuclidean",
+    "Simplex",
     "SiteSum",
     "Space",
     "Sphere",
     "Summary",
+    "Torus",
     "UselessRelease",
     "__version__",
     "audit",
@@ -118,6 +125,7 @@ __all__ = [
     "covariance_descriptors",
     "descriptor_eigenvalue_bounds",
     "frechet_mean",
+    "from_geomstats",
     "plan",
     "private_mean",
     "private_mean_of_sums",
@@ -127,6 +135,7 @@ __all__ = [
     "private_summary_of_sums",
     "simulate",
     "site_sum",
+    "to_geomstats",
 ]
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ ASSUMPTIONS = (
 class Comparison:
     """How far the means of two groups are apart, and how surprising that would be if they were the same.
 
-    Attributes
+    Parameters
     ----------
     distance : float
         Geodesic distance of the two released means.
@@ -40,6 +40,16 @@ class Comparison:
         The dimension of the space: T is about a chi-square variable of so many degrees of freedom.
     assumptions : tuple of str
         What the p-value supposes.
+
+    See Also
+    --------
+    compare : Makes one.
+
+    Examples
+    --------
+    >>> import riemdp as rd
+    >>> rd.Comparison(0.1, 9.0, 0.03, 3).p_value
+    0.03
     """
 
     distance: float
@@ -83,6 +93,11 @@ def compare(a: Summary, b: Summary) -> Comparison:
     InputError
         If one of them is no summary, or they are of different spaces.
 
+    See Also
+    --------
+    private_summary : What it compares.
+    Release.region : Where one mean is.
+
     Examples
     --------
     >>> import numpy as np, riemdp as rd
@@ -99,7 +114,7 @@ def compare(a: Summary, b: Summary) -> Comparison:
     return Comparison(float(space.dist(a.value, b.value)), statistic, _p_value(statistic, parts, covariance), space.dim)
 
 
-def _common_space(a: Any, b: Any) -> Space:
+def _common_space(a: Summary, b: Summary) -> Space:
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(

@@ -96,6 +96,7 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
         "expected error": f"{_error_words(release)} ({MEANING})",
         **_assuming(release.guarantee),
+        **({"note": release.remark} if release.remark else {}),
     }
     name = f"{title(release)}, {release.space!r}"
     line = f"{name}, {short(release.guarantee)}, {release.mechanism}"

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f
+from scipy.special import fdtrc, fdtri
 
 from riemdp.manifolds import Space
 from riemdp.regions import Chart, InCoordinates, Place, Region, laplace_quantile, normal_quantile, probability, rounding
@@ -176,11 +176,11 @@ class Hotelling:
 
     def ppf(self, level: float) -> float:
         """Its quantile."""
-        return float(self.factor * f.ppf(level, self.dim, self.degrees))
+        return float(self.factor * fdtri(self.dim, self.degrees, level))
 
     def sf(self, value: float) -> float:
         """The probability of more than the value."""
-        return float(f.sf(value / self.factor, self.dim, self.degrees))
+        return float(fdtrc(self.dim, self.degrees, value / self.factor))
 
 
 def hotelling(dim: int, degrees: float, known: int) -> Hotelling:

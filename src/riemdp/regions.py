@@ -229,20 +229,27 @@ class InAmbient:
 class Region:
     """Points among which the mean is, with probability `level`; made by `Release.region`.
 
-    Attributes
+    Parameters
     ----------
     level : float
         The probability, over the noise (and for `of = "population"` over the records as well), that the region made
         of a release holds the mean.
     of : str
-        'records': the mean of the records as moved into the ball, as the release's statistic defines it; exact, for
-        the law of the noise is known. 'population': the mean of what the records are a sample of; asymptotic.
+        "records": the mean of the records as moved into the ball, as the release's statistic defines it; exact, for
+        the law of the noise is known. "population": the mean of what the records are a sample of; asymptotic.
     space : Space
         Where the points live.
     radius : float
         Points up to this length belong to it: of coordinates at the footpoint, around those that were released (which
         is not the distance to the released point, unless the space is flat or the footpoint that point), of vectors in
         the ambient space, or in units of an ellipsoid's axes.
+    shape : Shape
+        How that length is measured, and where the rim is.
+
+    See Also
+    --------
+    Release.region : Makes one.
+    compare : Whether the means of two groups differ.
 
     Examples
     --------
@@ -250,10 +257,8 @@ class Region:
     >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
     >>> release = rd.private_mean(np.tile([0.0, 0.0, 1.0], (5000, 1)), ball, rd.GDP(1.0))
     >>> region = release.region(0.999999)
-    >>> region.contains([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
-    array([ True, False])
-    >>> region.boundary(100).shape  # for a picture
-    (100, 3)
+    >>> region.contains([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]).tolist()
+    [True, False]
     """
 
     level: float
@@ -267,12 +272,12 @@ class Region:
 
         Parameters
         ----------
-        points : array_like, shape (..., *point_shape)
+        points : array of shape (..., *point_shape)
             Points of the space.
 
         Returns
         -------
-        ndarray of bool, shape (...)
+        array of bool of shape (...)
             True where the point belongs to it.
 
         Raises
@@ -282,7 +287,11 @@ class Region:
 
         Examples
         --------
-        >>> region.contains(release.value)  # doctest: +SKIP
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0)
+        >>> region = rd.private_mean(np.zeros((5000, 2)), ball, rd.GDP(1.0)).region()
+        >>> region.contains([[0.9, 0.0], [0.0, 0.9]]).tolist()
+        [False, False]
         """
         inner = self.space._points(points, "points")
         with np.errstate(all="ignore"):
@@ -299,12 +308,21 @@ class Region:
 
         Returns
         -------
-        ndarray, shape (at most size, *point_shape)
+        array of shape (at most size, *point_shape)
             Fewer than `size` points where the region reaches around the space and has no rim in some directions.
+
+        Raises
+        ------
+        InputError
+            If size is no positive whole number.
 
         Examples
         --------
-        >>> curve = region.boundary(100)  # doctest: +SKIP
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0)
+        >>> region = rd.private_mean(np.zeros((5000, 2)), ball, rd.GDP(1.0)).region()
+        >>> region.boundary(100).shape
+        (100, 2)
         """
         directions = _directions(self.space.dim, whole_number(size, "size", 1))
         with np.errstate(all="ignore"):

@@ -314,7 +314,8 @@ def _accuracy(subject: Subject) -> str:
         f"public quantities only and supposes that this mean is the ball's centre{equal}."
     )
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
+    full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
+    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", full, _alternatives(release)]
     return _section("How accurate it is", *parts)
 
 

@@ -196,7 +196,7 @@ def _batches(sample: _Sample) -> None:
     space, coords = sample.space, sample.coords[:2]
     base = space.read(sample.bases[:3, None], "base")
     vectors, ends = space.from_coords(coords, base), space.exp_coords(coords, base)
-    _require_shape(space, "from_coords", space.write(vectors, space.origin), space.point_shape)
+    _require_shape(space, "from_coords", space.write_vectors(vectors, base, space.origin), space.point_shape)
     _require_shape(space, "exp_coords", space.write(ends, space.origin), space.point_shape)
     _require_shape(space, "to_coords", space.to_coords(vectors[0], base), (space.dim,))
     _require_shape(space, "log_coords", space.log_coords(ends[0], base), (space.dim,))

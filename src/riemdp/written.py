@@ -15,7 +15,9 @@ from riemdp.privacy.bounded import Ball
 
 BallMapping: TypeAlias = Mapping[str, Any]
 
-KEYS = ("space", "size", "curvature", "center", "radius", "eigenvalues")
+# pyRiemann's names of metrics, for who writes its pipelines.
+METRICS = {"riemann": "spd-affine", "logeuclid": "spd-log-euclidean", "logchol": "spd-log-cholesky"}
+KEYS = ("space", "metric", "size", "curvature", "center", "radius", "eigenvalues")
 
 
 def as_ball(value: Ball | BallMapping, shape: tuple[int, ...] | None = None) -> Ball:
@@ -25,7 +27,8 @@ def as_ball(value: Ball | BallMapping, shape: tuple[int, ...] | None = None) -> 
     ----------
     value : Ball or mapping
         For example {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}; or with "center" (identity, north,
-        origin, or the numbers of a point) and "radius" instead of "eigenvalues"; also "curvature".
+        origin, or the numbers of a point) and "radius" instead of "eigenvalues"; also "curvature". Spaces of matrices
+        have pyRiemann's names of metrics as well, as "space" or "metric": riemann, logeuclid, logchol.
     shape : tuple of int, optional
         Of the records, (n, ...), if that is known: it gives the "size" of a mapping that has none.
 
@@ -53,7 +56,9 @@ def as_ball(value: Ball | BallMapping, shape: tuple[int, ...] | None = None) -> 
 
 
 def _space(value: BallMapping, shape: tuple[int, ...] | None) -> Space:
-    kind: Any = _space_class(value.get("space"))
+    kind: Any = _space_class(value.get("space", value.get("metric")))
+    if not inspect.signature(kind).parameters:
+        return kind()  # type: ignore[no-any-return]
     size = value.get("size") if "size" in value or shape is None else kind.size_in(ArrayForm(shape))
     if size is None:
         raise InputError("size is missing in the ball: write the d or k of its space.")
@@ -64,9 +69,9 @@ def _space(value: BallMapping, shape: tuple[int, ...] | None) -> Space:
     return space
 
 
-def _space_class(name: Any) -> type[Space]:
+def _space_class(name: Any) -> Any:
     try:
-        return space_class(str(name))
+        return space_class(METRICS.get(str(name), str(name)))
     except InputError as problem:
         raise InputError(f"in the ball, {problem}") from None
 

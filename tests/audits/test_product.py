@@ -20,6 +20,8 @@ from manifolds.examples import left_out
 from riemdp.audit import audit_neighbours
 from riemdp.mechanisms.visible import from_origin
 from riemdp.neighbours import worst_neighbours
+from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.moments import Moments
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted
@@ -57,7 +59,31 @@ def test_every_planted_bug_is_caught(name):
     if bug.caught_by != "repeats":
         claimed = bug.case.claimed.parameters
         found = {"release": row.release, "bits": row.bits}[bug.caught_by].bounds
-        assert all(found[parameter] > 1.15 * claim for parameter, claim in claimed.items())
+        assert all(found[parameter] > bug.margin * claim for parameter, claim in claimed.items())
+
+
+@pytest.mark.parametrize("second", ["full", "diagonal", "trace"])
+def test_a_weight_too_small_by_a_tenth_shows_in_the_values_themselves(second):
+    """Without any chance: noise of one scale keeps mu exactly where values of neighbours differ by mu scales at most.
+
+    A full second moment over a weight too small by a tenth moves only half a percent too far: no draws would show it.
+    """
+    case = product.summary("SPD(2), log-Euclidean", second, rd.GDP(1.0))
+    ball, found = case.ball, {}
+    rng = np.random.default_rng(0)
+    ends = product._to_rim(rng.standard_normal((2000, 3)), ball)
+    angles = np.linspace(0.0, np.pi, 400)[:, None]
+    circle = ball.radius * np.concatenate([np.cos(angles), np.sin(angles), 0 * angles], axis=1)
+    line = np.linspace(-1.0, 1.0, 400)[:, None] * circle[0]
+    for kind in (Moments(second), planted.TooLittleWeight(second)):
+        query = replace(case.query, statistic=kind, n=1)
+        limit, law = query.plan().sensitivity, query.law(query.plan())
+        points = ball.space.exp_coords(np.concatenate([circle, line, ends]), ball.inner_center)
+        values = [np.concatenate(law.value(Bounded(point[None], ball))) for point in points[::4]]
+        diagonal = np.linalg.norm(np.array(values)[:, None] - np.array(values)[None], axis=2).max()
+        found[type(kind)] = diagonal / limit
+    assert 0.99 < found[Moments] <= 1.0
+    assert found[planted.TooLittleWeight] > 1.004
 
 
 def test_the_same_releases_without_the_bug_are_not():

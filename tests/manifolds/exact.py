@@ -24,6 +24,7 @@ from riemdp.manifolds import (
     SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
+    Torus,
 )
 
 mp.mp.dps = 60
@@ -354,7 +355,28 @@ class ExactRotations:
         return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]], dtype=object)
 
 
+class ExactTorus:
+    def __init__(self, space: Torus) -> None:
+        pass
+
+    def read(self, x):
+        return lift(x)
+
+    def exp(self, v, p):
+        return p + v
+
+    def log(self, q, p):
+        return np.array([x - 2 * mp.pi * mp.nint(x / (2 * mp.pi)) for x in q - p], dtype=object)
+
+    def norm(self, v, p):
+        return length(v)
+
+    def coordinates(self, v, p):
+        return v
+
+
 EXACT = {
+    Torus: ExactTorus,
     HPDAffine: ExactHPDAffine,
     Rotations: ExactRotations,
     Euclidean: ExactEuclidean,

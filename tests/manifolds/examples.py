@@ -22,12 +22,15 @@ from riemdp.manifolds import (
     Hyperbolic,
     KendallShapes,
     Product,
+    RigidMotions,
     Rotations,
+    Simplex,
     Space,
     SPDAffine,
     SPDLogCholesky,
     SPDLogEuclidean,
     Sphere,
+    Torus,
     package_spaces,
 )
 from riemdp.statistics.frechet import frechet_mean
@@ -54,8 +57,12 @@ def is_complete(space: Space) -> bool:
     return True
 
 
-EVERY = [space for kind in [*package_spaces(), HalfPlane] for space in kind.examples()]
+# A space with an edge keeps the axioms away from it only, and has tests of its own.
+WITH_EDGES = [Simplex]
+EVERY = [space for kind in [*package_spaces(), HalfPlane] if kind not in WITH_EDGES for space in kind.examples()]
 SPACES = [space for space in EVERY if is_complete(space)]
+# Those with a reference of their own in `exact.py`, and products of them.
+BY_DEFINITION = [space for space in SPACES if not isinstance(space, RigidMotions)]
 
 
 def with_others(picked: list[Space], but: Iterable[type[Space]] = ()) -> list[Space]:
@@ -182,6 +189,18 @@ def _hpd_log_euclidean(space: HPDLogEuclidean, rng: np.random.Generator) -> Isom
     return lambda x: space.project(scale * turn @ change(x) @ turn.conj().T)
 
 
+def _torus(space: Torus, rng: np.random.Generator) -> Isometry:
+    """Other zeros, other directions, another order."""
+    order, signs, shift = rng.permutation(space.d), rng.choice([-1.0, 1.0], space.d), rng.uniform(-9, 9, space.d)
+    return lambda x: (signs * x + shift)[..., order]
+
+
+def _rigid_motions(space: RigidMotions, rng: np.random.Generator) -> Isometry:
+    """Another place and orientation of the observer."""
+    motion = space.project((rng.standard_normal(4), rng.standard_normal(3)))
+    return lambda x: motion @ x
+
+
 def _kendall(space: KendallShapes, rng: np.random.Generator) -> Isometry:
     """A unitary map of the centred configurations, and a reflection of the plane half of the time."""
     basis = np.linalg.qr(np.c_[np.ones(space.k), rng.standard_normal((space.k, space.k - 1))])[0][:, 1:]
@@ -209,6 +228,8 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     SPDLogEuclidean: _spd_log_euclidean,
     SPDLogCholesky: _spd_log_cholesky,
     KendallShapes: _kendall,
+    RigidMotions: _rigid_motions,
+    Torus: _torus,
     HPDAffine: _hpd_affine,
     HPDLogEuclidean: _hpd_log_euclidean,
     Correlations: _correlations,
@@ -263,6 +284,8 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     SPDLogEuclidean: _first_two,
     SPDLogCholesky: _first_two,
     KendallShapes: _complex_or_real,
+    RigidMotions: lambda space: _across_and_within(space.model),
+    Torus: _first_two,
     HPDAffine: _commuting_or_not,
     HPDLogEuclidean: _first_two,
     Correlations: _first_two,

@@ -39,6 +39,7 @@ ROLES = [
     (rd.Correlations(3), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.HPDAffine(2), LAWS | {FrechetModel, Curvature, SpectralBalls}),
     (rd.HPDLogEuclidean(2), LAWS | {ClosedFormMean, SpectralBalls}),
+    (rd.Torus(2), LAWS | {FrechetModel, Curvature}),
     (rd.Rotations(), LAWS | {FrechetModel, Curvature}),
     (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Curvature, Embedding, Spectra, SpectralBalls}),
     (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),

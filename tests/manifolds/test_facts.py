@@ -15,7 +15,8 @@ import pytest
 
 import riemdp as rd
 from manifolds.exact import CHARTS, ambient, distance, exact, in_chart, length, lift, tangent
-from manifolds.examples import SPACES, extreme_planes
+from manifolds.examples import BY_DEFINITION as SPACES
+from manifolds.examples import extreme_planes
 from riemdp.kernels.spectral import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Space
 

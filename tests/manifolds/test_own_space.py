@@ -223,7 +223,7 @@ def test_an_entry_point_brings_it_to_the_command_line(offers, space, tmp_path, m
     app = offers(upper="half_plane:HalfPlane")
     made = rd.Release.from_dict(json.loads(run(app, LINE).stdout))
     assert (made.space, made.n) == (space, 400)
-    assert "upper" in run(app, "mean X.npy --space torus --center origin --radius 3 --mu 1").stderr
+    assert "upper" in run(app, "mean X.npy --space flat-torus --center origin --radius 3 --mu 1").stderr
     planned = run(app, "plan --space upper --size 2 --records 100 --radius 1 --mu 1 --statistic tangent-mean")
     assert (planned.exit_code, "HalfPlane()" in planned.stdout) == (0, True)
     for wrong in ("--size 3", "--curvature -2"):

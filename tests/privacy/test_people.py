@@ -130,7 +130,7 @@ def test_pieces_do_not_matter(step, scale, monkeypatch):
     assert (found.codes.tolist(), found.count) == in_turn(texts, none)
 
 
-@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]})], ids=str)
+@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]})], ids=lambda groups: type(groups).__name__)
 def test_ids_of_another_form_are_refused(groups):
     ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
     ledger_free = {"ball": ball, "guarantee": rd.GDP(1.0)}

@@ -154,7 +154,7 @@ def test_a_file_of_something_else_is_refused(text, tmp_path):
 
 def test_files_of_other_versions_get_a_sentence(tmp_path):
     old = {name: value for name, value in site_data().items() if name not in ("format", "id", "site", "study", "grid")}
-    for data, sentence in ((old, "earlier version.* site=..., study=..."), (site_data() | {"format": 3}, "later version")):
+    for data, sentence in ((old, "earlier version.* site=..., study=..."), (site_data() | {"format": 4}, "later version")):
         (tmp_path / "site.json").write_text(json.dumps(data))
         with pytest.raises(rd.InputError, match=sentence) as caught:
             SiteSum.load(tmp_path / "site.json")
@@ -276,7 +276,7 @@ def test_every_altered_field_shows():
     possible = {
         "format": 1.0, "warning": "public", "id": "0" * 32, "study": "another", "site": "another", "space": {"type": "Euclidean", "d": 3},
         "center": [0.0, -0.0], "radius": 1.5, "grid": -48, "n": 4, "total": data["total"][::-1] if len(set(data["total"])) > 1 else ["1", "2"],
-        "mac": "0" * 64, "unit": "patient",
+        "mac": "0" * 64, "unit": "patient", "second": "trace", "second_total": ["1"],
     }  # fmt: skip
     assert set(possible) == set(data) - {"riemdp"}
     for name, value in possible.items():

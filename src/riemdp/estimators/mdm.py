@@ -76,6 +76,10 @@ class PrivateMDM(
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
     unit : str, optional
         With `fit(groups=)`: what is protected, "patient" say, instead of "group".
+    ledger : Ledger, optional
+        From which the guarantee is reserved before any noise is drawn.
+    note : str
+        Which data these are, in a few words: the ledger's description ends with it.
     private_labels : bool
         Whether labels are private too.
     classes : sequence, optional
@@ -87,10 +91,6 @@ class PrivateMDM(
         public. "all": every person has records in every class, as in a cued experiment; the class means share the
         guarantee. "one": every person has one label, which is public (parallel composition). `guarantee_.assumptions`
         says which; ids that contradict it are refused.
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
 
     Attributes
     ----------
@@ -196,14 +196,15 @@ class PrivateMDM(
     def _class_releases(self, records: Array, labels: Array, groups: Any) -> tuple[Release, ...]:
         """One for each class, by what is public about people and classes."""
         unit, of_class = unit_of(groups, self.unit), [labels == label for label in self.classes_]
-        asked: tuple[Any, ...] = (self.ball_, as_guarantee(self.guarantee), self.ledger, self.note)
+        ball, promise, book = self.ball_, as_guarantee(self.guarantee), self.ledger
         if groups is None:
-            return parallel_means([records[chosen] for chosen in of_class], *asked, **self._asked)
+            parted = [records[chosen] for chosen in of_class]
+            return parallel_means(parted, ball, promise, book, self.note, **self._asked)
         who = identities(groups, len(records)).codes
         parts = [(records[chosen], who[chosen]) for chosen in of_class]
         _require_membership(self.membership, [set(ids.tolist()) for _, ids in parts])
-        release: Any = means_of_one_label if self.membership == "one" else means_of_all_classes
-        return tuple(release(parts, *asked, unit, **self._asked))
+        release = means_of_one_label if self.membership == "one" else means_of_all_classes
+        return release(parts, ball, promise, book, self.note, unit, **self._asked)
 
     def _fit_private_labels(self, X: Any, y: Any, groups: Any) -> None:
         if self.membership != "any":

@@ -48,13 +48,13 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
     unit : str, optional
         With `fit(groups=)`: what is protected, "patient" say, instead of "group".
-    basis : str
-        "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that pyRiemann's
-        TangentSpace gives of the same record at the same mean.
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
         Which data these are, in a few words: the ledger's description ends with it.
+    basis : str
+        "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that pyRiemann's
+        TangentSpace gives of the same record at the same mean.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ def _ids(path: Path, key: str, option: str) -> Any:
     raise InputError(f"{option} {path} has no known format: pass {FORMS}.")
 
 
-def _npy(path: Path, option: str) -> Array:
+def _npy(path: Path, option: str) -> Any:
     """Texts too, but no pickled objects, which could do anything."""
     with one_sentence(path, "save it again, with numpy.save, as an array of numbers or texts"):
         return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path, option))

@@ -22,17 +22,17 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 
 @inlined
-def _factorise(a: Array, state: Array, pivots: Array) -> None:
-    """The upper triangle of `a` becomes the transposed Cholesky factor; `pivots` are the squares of its diagonal."""
+def _factorise(a: Array, inverted: Array, pivots: Array) -> None:
+    """The upper triangle of `a` becomes the transposed Cholesky factor; `inverted` is 1 over its diagonal."""
     k = a.shape[0]
     for p in range(k):
         for lane in range(LANES):
             pivots[p, lane] = a[p, p, lane]
             a[p, p, lane] = math.sqrt(a[p, p, lane])
-            state[0, lane] = 1.0 / a[p, p, lane]
+            inverted[p, lane] = 1.0 / a[p, p, lane]
         for j in range(p + 1, k):
             for lane in range(LANES):
-                a[p, j, lane] *= state[0, lane]
+                a[p, j, lane] *= inverted[p, lane]
         for i in range(p + 1, k):
             for j in range(i, k):
                 for lane in range(LANES):
@@ -40,7 +40,7 @@ def _factorise(a: Array, state: Array, pivots: Array) -> None:
 
 
 @inlined
-def _condition(a: Array, diagonal: Array, inverse: Array, bound: Array) -> None:
+def _condition(a: Array, diagonal: Array, inverted: Array, inverse: Array, bound: Array) -> None:
     """tr(D A⁻¹ D) (1 + |L|) of each matrix A = L Lᵀ, D² the diagonal of A: column by column of L⁻¹."""
     k = a.shape[0]
     for lane in range(LANES):
@@ -56,7 +56,7 @@ def _condition(a: Array, diagonal: Array, inverse: Array, bound: Array) -> None:
                 for lane in range(LANES):
                     inverse[i, lane] -= a[m, i, lane] * inverse[m, lane]
             for lane in range(LANES):
-                inverse[i, lane] /= a[i, i, lane]
+                inverse[i, lane] *= inverted[i, lane]
                 bound[0, lane] += diagonal[p, lane] * inverse[i, lane] * inverse[i, lane]
     for lane in range(LANES):
         bound[0, lane] *= 1.0 + math.sqrt(bound[1, lane])
@@ -119,7 +119,7 @@ def log_cholesky(x: Array, summed: bool, total: Array, stats: Array, each: Array
     """
     n, k = x.shape[0], x.shape[1]
     a, squares, diagonal = np.empty((k, k, LANES)), np.empty((k, LANES)), np.empty((k, LANES))
-    inverse, state, bound = np.empty((k, LANES)), np.empty((1, LANES)), np.empty((2, LANES))
+    inverse, inverted, bound = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
     least, asymmetry, bits = np.empty(LANES), np.zeros((1, LANES)), np.empty(LANES, np.int64)
     sums = np.zeros((k * (k + 1) // 2 + 1, LANES))
     for first in range(0, n, LANES):
@@ -128,10 +128,10 @@ def log_cholesky(x: Array, summed: bool, total: Array, stats: Array, each: Array
         for p in range(k):
             for lane in range(LANES):
                 diagonal[p, lane] = a[p, p, lane]
-        _factorise(a, state, squares)
+        _factorise(a, inverted, squares)
         _least(squares, least)
         if summed:
-            _condition(a, diagonal, inverse, bound)
+            _condition(a, diagonal, inverted, inverse, bound)
         _take_logarithms(a, squares, bits)
         if not summed:
             _store(a, least, first, live, each, pivots)

@@ -9,11 +9,14 @@ from riemdp.manifolds.hpd_log_euclidean import HPDLogEuclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
 from riemdp.manifolds.kendall import KendallShapes
 from riemdp.manifolds.product import Product
+from riemdp.manifolds.rigid_motions import RigidMotions
 from riemdp.manifolds.rotations import Rotations
+from riemdp.manifolds.simplex import Simplex
 from riemdp.manifolds.spd_affine import SPDAffine
 from riemdp.manifolds.spd_log_cholesky import SPDLogCholesky
 from riemdp.manifolds.spd_log_euclidean import LogGaussian, SPDLogEuclidean
 from riemdp.manifolds.sphere import Sphere
+from riemdp.manifolds.torus import Torus
 
 __all__ = [
     "Correlations",
@@ -24,12 +27,15 @@ __all__ = [
     "KendallShapes",
     "LogGaussian",
     "Product",
+    "RigidMotions",
     "Rotations",
     "SPDAffine",
     "SPDLogCholesky",
     "SPDLogEuclidean",
+    "Simplex",
     "Space",
     "Sphere",
+    "Torus",
     "package_spaces",
     "space_class",
     "space_from_dict",

@@ -99,6 +99,11 @@ class Space(ABC):
         return 0.5 * min(self.injectivity_radius, np.pi / np.sqrt(k_max) if k_max > 0 else np.inf)
 
     @property
+    def extent(self) -> float:
+        """Radius of a ball around the origin that holds the whole space, if there is one below the largest."""
+        return math.inf
+
+    @property
     def radian(self) -> float | None:
         """Length of an arc of one radian, where lengths are those of arcs and might be taken for degrees."""
         return None
@@ -221,7 +226,7 @@ class Space(ABC):
         """
         base, target = self._points(base_point, "base_point"), self._points(point, "point")
         check_batches(point=self._batch(target), base_point=self._batch(base))
-        return self.write(self.from_coords(self.log_coords(target, base), base), base_point)
+        return self.write_vectors(self.from_coords(self.log_coords(target, base), base), base, base_point)
 
     def dist(self, a: ArrayLike, b: ArrayLike) -> Array:
         """Geodesic distance between points.
@@ -367,7 +372,7 @@ class Space(ABC):
         """
         base, values = self._points(base_point, "base_point"), self._coords(coords)
         check_batches(coords=values.shape[:-1], base_point=self._batch(base))
-        return self.write(self.from_coords(values, base), base_point)
+        return self.write_vectors(self.from_coords(values, base), base, base_point)
 
     def log_volume_density(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> Array:
         """Logarithm of det d exp: how much the exponential map stretches volume at `tangent_vec`.
@@ -528,6 +533,7 @@ class Space(ABC):
     # --- what it says of itself: names, words and a picture, all with a default -------------------------------
 
     cli_name: ClassVar[str | None] = None  # on the command line, for --space; without one it is not there
+    variants: ClassVar[dict[str, dict[str, Any]]] = {}  # other names there, and the options that they stand for
     center_names: ClassVar[tuple[str, ...]] = ()  # of its origin, for --center, beside 'origin'
     remarks: ClassVar[tuple[Remark, ...]] = ()  # that `check` makes about raw records
 
@@ -661,6 +667,14 @@ class Space(ABC):
         """Points and vectors in the form in which the user passed `like`."""
         return values
 
+    def read_vectors(self, value: Any, base: Array, name: str) -> Array:  # noqa: ARG002
+        """Vectors at the base, in the form of the primitives; the same as `read` unless points are coordinates."""
+        return self.read(value, name)
+
+    def write_vectors(self, vectors: Array, base: Array, like: Any) -> Array:  # noqa: ARG002
+        """The inverse of `read_vectors`."""
+        return self.write(vectors, like)
+
     def _points(self, value: Any, name: str) -> Array:
         array = self.read(value, name)
         good = self.contains(value)
@@ -680,7 +694,7 @@ class Space(ABC):
         return self.to_points(points)
 
     def _vectors(self, value: Any, base: Array, name: str = "tangent_vec") -> Array:
-        array = self.read(value, name)
+        array = self.read_vectors(value, base, name)
         check_batches(**{name: self._batch(array)}, base_point=self._batch(base))
         with np.errstate(all="ignore"):
             good = np.asarray(_finite(array, len(self.inner_shape)) & self.are_tangent(array, base))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from riemdp.errors import InputError, RiemdpError
 from riemdp.manifolds.base import Space
-from riemdp.manifolds.description import KNOWN, is_of_package
+from riemdp.manifolds.description import KNOWN, ArrayForm, is_of_package
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -31,7 +31,24 @@ def space_names() -> list[str]:
     return sorted({*_named(), *(entry.name for entry in _offers())})
 
 
-def space_class(name: str) -> type[Space]:
+class Variant:
+    """A class of spaces with some of its options chosen, under a name of its own: called, and asked, as the class."""
+
+    def __init__(self, kind: type[Space], options: dict[str, Any]) -> None:
+        self.kind, self.options = kind, options
+        self.__signature__ = inspect.signature(kind)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Space:
+        """The space."""
+        return self.kind(*arguments, **self.options, **options)
+
+    def size_in(self, form: ArrayForm) -> int:
+        """As that of the class, which knows the options."""
+        ask: Any = self.kind.size_in
+        return int(ask(form, **self.options))
+
+
+def space_class(name: str) -> Any:
     """The class of the spaces of that name; an InputError if there is none, or its package is broken."""
     if (found := _named().get(name)) is not None:
         return found
@@ -46,10 +63,11 @@ def center_names() -> list[str]:
     return sorted({"origin", *(name for kind in KNOWN.values() for name in kind.center_names)})
 
 
-def _named() -> dict[str, type[Space]]:
+def _named() -> dict[str, Any]:
     """Classes by their own names, which subclasses do not inherit; none takes that of a space of this package."""
     kinds = sorted(KNOWN.values(), key=is_of_package)
-    return {name: kind for kind in kinds if (name := vars(kind).get("cli_name")) is not None}
+    named = {name: kind for kind in kinds if (name := vars(kind).get("cli_name")) is not None}
+    return {other: Variant(kind, o) for kind in kinds for other, o in vars(kind).get("variants", {}).items()} | named
 
 
 def _offers() -> Iterable[EntryPoint]:

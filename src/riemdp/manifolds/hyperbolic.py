@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from flint import arb
 
 
+LARGEST_IN_DISC = 1 - 2.0**-52  # the length of a vector of the Poincaré ball, at most
+
+
 @dataclass(frozen=True)
 class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
     """Hyperbolic space H^d, of curvature -1 or another negative one, as for embeddings of trees.
@@ -45,11 +48,14 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
         The dimension, at least 1; points have 1 + d numbers, time first.
     curvature : float
         Below 0.
+    model : {'hyperboloid', 'poincare'}
+        How points and tangent vectors are written: 'poincare' has them in the Poincaré ball, d numbers y with |y| < 1
+        whatever the curvature, y = x/(x_0 + R). It is the same space; only what goes in and comes out differs.
 
     Raises
     ------
     InputError
-        If d or the curvature is not such a number.
+        If d, the curvature or the model is not such a one.
 
     See Also
     --------
@@ -61,15 +67,38 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
     >>> import numpy as np, riemdp as rd
     >>> rd.Hyperbolic(2).project([0.0, 3.0, 4.0]).round(4).tolist()
     [5.099, 3.0, 4.0]
+    >>> round(float(rd.Hyperbolic(2, model="poincare").dist([0.0, 0.0], [0.5, 0.0])), 6)  # log 3
+    1.098612
     """
 
     curvature: float = -1.0
+    model: str = "hyperboloid"
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.curvature >= 0:
             raise InputError(f"curvature = {self.curvature!r}: pass a negative one, or use Sphere.")
+        if self.model not in ("hyperboloid", "poincare"):
+            raise InputError(f"model = {self.model!r}: pass 'hyperboloid' or 'poincare'.")
+
+    def __repr__(self) -> str:
+        """The model only where it is not the usual one."""
+        model = f", model={self.model!r}" if self._is_disc else ""
+        return f"Hyperbolic(d={self.d!r}, curvature={self.curvature!r}{model})"
+
+    @property
+    def _is_disc(self) -> bool:
+        return self.model == "poincare"
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        """(1 + d,), time first; (d,) in the Poincaré ball."""
+        return (self.d if self._is_disc else self.d + 1,)
+
+    @property
+    def inner_shape(self) -> tuple[int, ...]:
+        return (self.d + 1,)
 
     @property
     def injectivity_radius(self) -> float:
@@ -78,8 +107,46 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     @property
     def origin(self) -> Array:
-        """(R, 0, ..., 0)."""
-        return np.asarray(self.radius * np.eye(self.d + 1)[0])
+        """(R, 0, ..., 0); in the Poincaré ball 0."""
+        return np.zeros(self.d) if self._is_disc else np.asarray(self.radius * np.eye(self.d + 1)[0])
+
+    # --- the Poincaré ball -------------------------------------------------------------------------------------
+
+    def read(self, value: Any, name: str) -> Array:
+        array = super().read(value, name)
+        return self._from_disc(array) if self._is_disc else array
+
+    def write(self, values: Array, like: Any) -> Array:
+        return self._to_disc(values) if self._is_disc else super().write(values, like)
+
+    def read_vectors(self, value: Any, base: Array, name: str) -> Array:
+        array = super().read(value, name)
+        return self._vectors_from_disc(array, base) if self._is_disc else array
+
+    def write_vectors(self, vectors: Array, base: Array, like: Any) -> Array:
+        return self._vectors_to_disc(vectors, base) if self._is_disc else super().write(vectors, like)
+
+    def _from_disc(self, y: Array) -> Array:
+        """x = 2R y/(1 - |y|²); NaN where y is not within the ball."""
+        with np.errstate(all="ignore"):  # whatever the records hold
+            room = (1 - norm(y)) * (1 + norm(y))
+            return self._lift(2 * y / np.where(room > 0, room, np.nan)[..., None])
+
+    def _to_disc(self, points: Array) -> Array:
+        """y = x/(x_0 + R), pulled back where rounding would put it on the rim."""
+        y = points[..., 1:] / (points[..., :1] + self.radius)
+        return np.asarray(y * np.minimum(1.0, LARGEST_IN_DISC / np.maximum(norm(y), LARGEST_IN_DISC))[..., None])
+
+    def _vectors_from_disc(self, vectors: Array, base: Array) -> Array:
+        """The differential of `_from_disc`: with a = (x_0 + R)/R, dx = R (a dy + a² y <y, dy>), dx_0 = R a² <y, dy>."""
+        a, y = base[..., :1] / self.radius + 1, base[..., 1:] / (base[..., :1] + self.radius)
+        time = a * a * (y * vectors).sum(axis=-1, keepdims=True)
+        return np.asarray(self.radius * np.concatenate([time, a * vectors + y * time], axis=-1))
+
+    def _vectors_to_disc(self, vectors: Array, base: Array) -> Array:
+        """The differential of `_to_disc`: (dx - y dx_0)/(x_0 + R)."""
+        scale = base[..., :1] + self.radius
+        return np.asarray((vectors[..., 1:] - base[..., 1:] / scale * vectors[..., :1]) / scale)
 
     def _lift(self, space_part: Array) -> Array:
         """The point with this space part (in units of R)."""
@@ -130,6 +197,10 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     def ideal_log_density(self, coords: list[arb]) -> arb:
         return (self.d - 1) * ball_sinhc(ball_norm(coords) / self.radius).log()
+
+    @property
+    def ambient_shape(self) -> tuple[int, ...]:
+        return self.inner_shape
 
     def from_ambient(self, ambient: Array) -> Array:
         """The time is recomputed from the space part."""
@@ -215,6 +286,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
     # --- what it says of itself ---------------------------------------------------------------------------
 
     cli_name: ClassVar[str | None] = "hyperbolic"
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"poincare": {"model": "poincare"}}
 
     @property
     def words(self) -> str:
@@ -229,8 +301,8 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
         return [cls(1), cls(2), cls(4, curvature=-4.0)]
 
     @classmethod
-    def size_in(cls, form: ArrayForm) -> int:
-        return form.last - 1
+    def size_in(cls, form: ArrayForm, model: str = "hyperboloid") -> int:
+        return form.last - (model == "hyperboloid")
 
 
 def _bend(t: Array) -> Array:

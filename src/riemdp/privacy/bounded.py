@@ -26,7 +26,7 @@ from riemdp.manifolds import Space
 from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, SpectralBalls
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
-from riemdp.manifolds.radii import too_large
+from riemdp.manifolds.radii import USABLE, too_large
 from riemdp.manifolds.scalars import lengths
 
 Array = NDArray[Any]
@@ -130,6 +130,38 @@ class Ball:
         if not 0 < lo < hi:
             raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
         return cls(space, role.spectral_center(lo, hi), role.spectral_radius(lo, hi))
+
+    @classmethod
+    def largest(cls, space: Space) -> Ball:
+        """The largest ball around the origin for which means are offered, or one that holds the whole space.
+
+        For who knows nothing about the data beforehand: all rotations that differ from the identity by less than 0.9
+        of a quarter turn, the whole simplex (up to 40 categories). Records outside are moved into it.
+
+        Parameters
+        ----------
+        space : Space
+            One that is bounded, or curves back.
+
+        Returns
+        -------
+        Ball
+            Public: it depends on nothing else.
+
+        Raises
+        ------
+        InputError
+            If balls of the space have no largest one.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> round(rd.Ball.largest(rd.Rotations()).radius, 4), round(rd.Ball.largest(rd.Simplex(4)).radius, 4)
+        (1.4137, 2.0944)
+        """
+        if not isinstance(space, Space) or math.isinf(space.uniqueness_radius):
+            raise InputError(f"space = {space!r}: balls have no largest one there; pass a public centre and radius.")
+        return cls(space, space.origin, min(space.extent, USABLE * space.uniqueness_radius))
 
     def footpoint_coords(self, footpoint: Any) -> Array:
         """The coordinates at the centre of a public footpoint.

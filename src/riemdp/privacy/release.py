@@ -46,6 +46,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _CLASSES: dict[str, type[Release]] = {}  # of releases, by name
+FULL = 0.98  # of the radius: a root mean square distance that hardly any records in the ball have
+ON_THE_RIM = "nearly all records lie on the rim of the ball, or were moved there: look at unit, template and radius"
 ENTROPY = "the operating system's random bits are uniform and secret"
 
 
@@ -173,6 +175,8 @@ class Release:
         What `value` is: "point", as of every mean, or what another statistic makes.
     unit : str
         What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
+    noisy : Noisy or None
+        The vector with noise that `value` was made of, if it was made of one: what `region` needs.
     fill : float or None
         Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
         as all of it, for nothing; None where it was not released.
@@ -227,6 +231,11 @@ class Release:
         """
         place = self.stages[-1] if self.stages else self
         return Ball(self.space, place.center, place.radius)
+
+    @property
+    def remark(self) -> str:
+        """What there is to say about the ball, from the release alone; empty if nothing is strange."""
+        return ON_THE_RIM if self.fill is not None and self.fill > FULL else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data, from which `from_dict` makes the same release.
@@ -324,8 +333,8 @@ class Release:
         level : float
             The probability, between 0 and 1.
         of : str
-            'records': of the mean of the records as moved into the ball, from the law of the noise, exactly.
-            'population' asks how much records vary as well, which `private_summary` releases.
+            "records": of the mean of the records as moved into the ball, from the law of the noise, exactly.
+            "population" asks how much records vary as well, which `private_summary` releases.
 
         Returns
         -------
@@ -337,11 +346,15 @@ class Release:
         InputError
             If level or of make no sense.
         MechanismError
-            If the mechanism's noise has no law of its own (kng, pointwise-laplace).
+            If the noise has no law that is known without the records (kng, pointwise-laplace).
 
         Examples
         --------
-        >>> release.region(0.95).contains(guess)  # doctest: +SKIP
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+        >>> release = rd.private_mean(np.tile([0.0, 0.0, 1.0], (5000, 1)), ball, rd.GDP(1.0))
+        >>> bool(release.region(0.999999).contains([0.0, 1.0, 0.0]))
+        False
         """
         if of != "records":
             raise no_second_moments(of)

@@ -146,8 +146,8 @@ class ReleaseLaw:
         return Drawn(self.statistic.finish(noisy, self.ball, self.n), drawn[0].grid, noisy, self._told(drawn[0]))
 
     def _told(self, drawn: Drawn) -> Noisy | None:
-        """What regions are made of, if the value lives among the records and not in rooms of its own."""
-        if self.statistic.rooms(self.ball) != (self.ball,):
+        """What regions are made of, if the value, but for what is beside it, lives among the records."""
+        if self.statistic.rooms(self.ball)[0] is not self.ball:
             return None
         vector = None if drawn.noisy is None else drawn.noisy[0]
         return Noisy(vector, self.footpoint, self.statistic.tolerance(self.ball, self.n, self.footpoint))

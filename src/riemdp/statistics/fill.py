@@ -60,6 +60,10 @@ class WithFill(Statistic):
         both = round_up(lambda d, r, b: (d**2 + (r**2 / (b * n)) ** 2).sqrt(), alone, ball.radius, weight)
         return with_solver_error(both, 2 * UNIT_ROUNDOFF * ball.radius)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """That of the mean."""
+        return self.mean.tolerance(ball, n, footpoint)
+
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """The records' own ball, and a line."""
         weight = self._weight(ball)
@@ -67,8 +71,11 @@ class WithFill(Statistic):
 
     def value(self, records: Bounded, footpoint: Array) -> Array | tuple[Array, Array]:
         """The mean, and the mean square of the very same coordinates, rounded once."""
-        mean, weight = self.mean.value(records, footpoint), self._weight(records.ball)
-        return mean if weight is None else (mean, records.moment_sums("trace").means([weight])[1])
+        weight = self._weight(records.ball)
+        if weight is None:
+            return np.asarray(self.mean.value(records, footpoint))
+        mean, square = records.moment_sums("trace").means([weight])  # in one pass, and the mean itself if it is linear
+        return (self.mean.value(records, footpoint) if self.mean.supposes(records.space) else mean), square
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
         """Of the mean."""

@@ -316,4 +316,5 @@ def _is_steady(space: Space, radius: float, wrong: float) -> bool:
         return wrong <= 0.05 * _rate(space, radius) * radius
     if positive > 0:
         return _passes(space, radius) * wrong <= (WIDER - 1) / 2 * radius
-    return bool(64 * wrong <= _safe_step(space, radius) ** 1.5 * min(radius, 1 / negative))
+    unit = min(radius, 1 / negative) if negative > 0 else radius
+    return bool(64 * wrong <= _safe_step(space, radius) ** 1.5 * unit)

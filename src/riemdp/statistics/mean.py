@@ -391,7 +391,8 @@ def simulate(
     require_known("statistic", statistic, SIMULATED)
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
-        records = Bounded(X, as_ball(ball), groups, unit)
+        unit_of(groups, unit)
+        records = Bounded(X, as_ball(ball), groups)
         return simulated(Median(records.ball, records.n, as_guarantee(guarantee)), records, count, start)
     records, prepared = prepared_for(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     return simulated(prepared, records, count, start, prepared.query.kind)

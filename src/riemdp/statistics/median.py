@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, PureDP, as_guarantee
+from riemdp.accounting.unit import RECORD, assumptions, counted, unit_of
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
@@ -26,7 +27,7 @@ from riemdp.manifolds.scalars import lengths
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
 from riemdp.statistics.adaptation import divisible, split
 from riemdp.statistics.adaptive import Chance, Exact, Seeded
 from riemdp.statistics.base import vectors_up_to
@@ -157,6 +158,7 @@ class Median:
     n: int
     guarantee: Guarantee
     width: float | None = None  # by default, a part of the private median distance
+    unit: str = RECORD  # what n counts, and the guarantee protects
 
     def __post_init__(self) -> None:
         Query(self.ball, self.n, self.guarantee)  # refuses what is none of these
@@ -236,8 +238,8 @@ class Median:
     def release(self, records: Bounded, ledger: Ledger | None = None, note: str = "") -> Release:
         """All stages under one reservation; whatever can be refused is so before."""
         self.plan, self.approach.plans()  # noqa: B018 refuses
-        claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY)
-        with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
+        claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY)
+        with reserved(claimed, f"{self.name} of {counted(self.n, self.unit)}", ledger, note, self.unit) as paid:
             return self._recorded(paid, self.find(records, Exact(paid)))
 
     def simulate(self, records: Bounded, rng: np.random.Generator, size: int) -> Array:
@@ -287,6 +289,8 @@ def private_median(
     guarantee: Guarantee | str,
     *,
     width: float | None = None,
+    groups: Any = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Release:
@@ -309,6 +313,11 @@ def private_median(
     width : float, optional
         Of the pseudo-Huber loss sqrt(distance² + width²), public: records within it count as for a mean. By default a
         tenth of the median distance, which is released on the way.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is: the tangent mean of one id's records then takes their place, and the guarantee protects
+        a person with any number of records.
+    unit : str, optional
+        What they are, "patient" say: `Release.unit`, by default "group".
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -348,7 +357,7 @@ def private_median(
     (2, 2)
     """
     require_ledger(ledger)
-    records = Bounded(X, as_ball(ball))
-    median = Median(records.ball, records.n, as_guarantee(guarantee), width)
+    protected, records = unit_of(groups, unit), Bounded(X, as_ball(ball), groups)
+    median = Median(records.ball, records.n, as_guarantee(guarantee), width, protected)
     warn_of(median.doubts)
     return median.release(records, ledger, note)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, PureDP, as_guarantee
+from riemdp.accounting.unit import PUBLIC
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
@@ -24,7 +25,7 @@ from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, PUBLIC, Drawn, Plan, Reservation, Stage, recorded, reserved
+from riemdp.privacy.release import ENTROPY, Drawn, Plan, Reservation, Stage, recorded, reserved
 from riemdp.statistics.adaptation import divisible, split
 from riemdp.statistics.adaptive import DEEPEST, LARGEST_CENTER_ERROR, Chance, Exact
 from riemdp.statistics.base import vectors_up_to

@@ -81,6 +81,10 @@ class SiteSum:
         What all sites call this collection of sums.
     id : str
         Random, of this very sum.
+    second : str or None
+        Which second moments it has, if any: "full", "diagonal" or "trace".
+    second_total : tuple of int
+        Those, in steps of the square of the grid. Private.
     unit : str
         What n counts: a "record", or people who are at this site only.
 
@@ -408,14 +412,14 @@ def site_sum(
     _require_name(site, "site")
     _require_name(study, "study")
     _require_second(second)
-    ball = as_ball(ball)
-    names: dict[str, Any] = {"site": site, "study": study, "unit": unit_of(groups, unit)}
+    ball, protected = as_ball(ball), unit_of(groups, unit)
     with kernels_for(MOST_RECORDS):
         records = Bounded(X, ball, groups)
         if second is None:
-            return SiteSum(ball, records.n, tuple(records.coordinate_sum()), **names)
+            return SiteSum(ball, records.n, tuple(records.coordinate_sum()), site, study, unit=protected)
         sums = records.moment_sums(second)
-        return SiteSum(ball, records.n, sums.first_total, second=second, second_total=sums.second_total, **names)
+        one = SiteSum(ball, records.n, sums.first_total, site, study, unit=protected)
+        return replace(one, second=second, second_total=sums.second_total)
 
 
 def private_mean_of_sums(

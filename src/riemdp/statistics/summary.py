@@ -78,7 +78,8 @@ def private_summary(
 
     See Also
     --------
-    private_mean : The mean alone.
+    private_mean : The mean alone; in curved spaces by a solver, which supposes more.
+    private_summary_of_sums : The same of records at several sites.
     Summary : What is released.
 
     Examples

@@ -159,7 +159,7 @@ def _hessian(curvatures: Array) -> Array:
 
 def noise_edge(dim: int, noise: float) -> float:
     """Eigenvalues of a symmetric matrix of noise are hardly ever above this: sqrt(2d) of one coordinate's, and more."""
-    return float(noise * math.sqrt(2 * dim) * (1 + TRACY_WIDOM / (2 * dim ** (2 / 3))))
+    return noise * math.sqrt(2 * dim) * (1 + TRACY_WIDOM * math.pow(dim, -2 / 3) / 2)
 
 
 def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:

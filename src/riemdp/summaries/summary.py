@@ -104,6 +104,10 @@ class Summary(Release):
         Of an adaptive release: what each step spent, and the ball that it left; the last step included.
     kind : str or tuple of str
         What `value` is: "point", as of every mean, or what another statistic makes.
+    unit : str
+        What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
+    noisy : Noisy or None
+        None: the moments are what regions are made of.
     fill : float or None
         Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
         as all of it, for nothing; None where it was not released.
@@ -207,7 +211,34 @@ class Summary(Release):
         )
 
     def region(self, level: float = 0.95, of: str = "records") -> Region:
-        """Where the mean is: of the records (the noise alone), or `of="population"` (sampling and noise)."""
+        """Where the mean is: of the records (the noise alone), or of the population (sampling and noise).
+
+        Parameters
+        ----------
+        level : float
+            The probability, between 0 and 1.
+        of : str
+            "records" or "population".
+
+        Returns
+        -------
+        Region
+            With `contains(points)`, and `boundary(size)` for pictures.
+
+        Raises
+        ------
+        InputError
+            If level or of make no sense.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 3.0)
+        >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+        >>> region = rd.private_summary(X, ball, rd.GDP(1.0)).region(0.999999, of="population")
+        >>> region.contains([[0.0, 0.0], [0.5, 0.0]]).tolist()
+        [True, False]
+        """
         if of not in SUMMARY_REGIONS:
             raise InputError(f"of = {of!r}: pass one of {', '.join(map(repr, SUMMARY_REGIONS))}.")
         return SUMMARY_REGIONS[of](self, level)
