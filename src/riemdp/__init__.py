@@ -57,6 +57,7 @@ from riemdp.version import __version__
 if TYPE_CHECKING:  # at run time they come through __getattr__
     from riemdp.estimators import (
         PrivateFrechetMean,
+        PrivateGeodesicRegression,
         PrivateLDA,
         PrivateLogisticRegression,
         PrivateMDM,
@@ -92,6 +93,7 @@ __all__ = [
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
+    "PrivateGeodesicRegression",
     "PrivateLDA",
     "PrivateLogisticRegression",
     "PrivateMDM",

@@ -8,11 +8,12 @@ from riemdp.cli.app import app, main
 from riemdp.cli.auditing import audit, demo
 from riemdp.cli.bookkeeping import ledger
 from riemdp.cli.classifying import classify
+from riemdp.cli.descending import median, regress
 from riemdp.cli.describing import descriptors
 from riemdp.cli.planning import check, plan
 from riemdp.cli.releasing import mean
 
-for command in (mean, plan, check, descriptors, audit, demo):
+for command in (mean, median, regress, plan, check, descriptors, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 app.add_typer(classify, name="classify")

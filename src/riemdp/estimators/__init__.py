@@ -8,6 +8,14 @@ processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 from riemdp.estimators.frechet_mean import PrivateFrechetMean
 from riemdp.estimators.linear import PrivateLDA, PrivateLogisticRegression
 from riemdp.estimators.mdm import PrivateMDM
+from riemdp.estimators.regression import PrivateGeodesicRegression
 from riemdp.estimators.tangent_space import PrivateTangentSpace
 
-__all__ = ["PrivateFrechetMean", "PrivateLDA", "PrivateLogisticRegression", "PrivateMDM", "PrivateTangentSpace"]
+__all__ = [
+    "PrivateFrechetMean",
+    "PrivateGeodesicRegression",
+    "PrivateLDA",
+    "PrivateLogisticRegression",
+    "PrivateMDM",
+    "PrivateTangentSpace",
+]

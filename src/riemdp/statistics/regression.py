@@ -232,6 +232,8 @@ def read_bounds(bounds: Any) -> tuple[float, float]:
 def scaled(t: Any, n: int, bounds: tuple[float, float]) -> Array:
     """Numbers of n records as s in [-1, 1]: what is outside of the bounds is on them, what is no number in the middle."""
     cells = np.asarray(numbers(t, ()))
+    if cells.dtype.kind in "SU":
+        cells = np.asarray(numbers(cells.tolist(), ()))
     if cells.dtype.kind not in "fiub" or cells.shape not in ((n,), (n, 1)):
         raise InputError(f"t has shape {cells.shape} and type {cells.dtype}: pass one number for each of the {n} records.")
     half, middle = (bounds[1] - bounds[0]) / 2, bounds[0] + (bounds[1] - bounds[0]) / 2
