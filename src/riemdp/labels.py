@@ -18,6 +18,8 @@ STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
     "tangent-mean": "tangent mean",
     CLASS_MEANS: "tangent means of the classes",
+    "geometric-median": "geometric median",
+    "geodesic-regression": "geodesic regression",
     "logistic-regression": "logistic regression",
     "linear-discriminant": "linear discriminant",
 }

@@ -19,7 +19,7 @@ def landmark_panels(view: View) -> list[Panel]:
     """Landmarks of the released mean over those of the centre, all turned onto the centre."""
     center = view.ball.inner_center
     few = view.cloud[: max(20, MOST_DOTS // len(center))]
-    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, few))
+    released, cloud = (turned(view.inner(p), center) for p in (view.release.value, few))
 
     links = linked(view.links, len(center))
 
@@ -51,7 +51,7 @@ def linked(links: Links, count: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _turned(shapes: Array, onto: Array) -> Array:
+def turned(shapes: Array, onto: Array) -> Array:
     """Pre-shapes w times the phase that makes z* w positive."""
     inner = (onto.conj() * shapes).sum(axis=-1, keepdims=True)
     size = np.abs(inner)

@@ -16,10 +16,12 @@ from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
 from riemdp.plots.panels import Links, Panel, View
+from riemdp.plots.regressions import regression_panels
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
+from riemdp.summaries.regression import Regression
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,6 +142,8 @@ def _picture_of(release: Release) -> Callable[[View], list[Panel]]:
     """The kind of picture: of a point that of its space."""
     if isinstance(release, ClassifierRelease):
         return classifier_panels
+    if isinstance(release, Regression):
+        return regression_panels
     return PICTURES.get(release.space.picture, coordinate_panels) if release.kind == "point" else number_panels
 
 

@@ -201,11 +201,10 @@ class GeodesicRegression:
         stages = tuple(one.stage if isinstance(one, Round) else one for one in found)
         last = found[-1]
         assert isinstance(last, Round)
-        fit, dim = last.fit, self.ball.space.dim
+        fit = last.fit
         value, end = fit.trend.ends()
-        error = fit.noise * math.sqrt(dim * (1 + fit.middle**2 / fit.variance))
         facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "stages": stages if len(stages) > 1 else ()}
-        made = recorded(Drawn([value], last.grid), paid, replace(last.plan, expected_error=error), **facts)
+        made = recorded(Drawn([value], last.grid), paid, replace(last.plan, expected_error=fit.error), **facts)
         return Regression(**vars(made) | self._learnt(made.value, end, fit))
 
     def _learnt(self, value: Any, end: Array, fit: Fit) -> dict[str, Any]:

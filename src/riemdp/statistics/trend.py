@@ -217,7 +217,7 @@ class Fit:
         variance = min(max(square - middle**2, floor), 1.0)
         slope = (product - middle * first) / variance
         offset = first - middle * slope
-        explained = float(offset @ first + slope @ product) - noise**2 * dim * (1 + 1 / variance)
+        explained = float(offset @ first + slope @ product) - noise**2 * dim * (1 + (1 + middle**2) / variance)
         squares = float(of_s[2]) * FOR_SQUARES * radius**2
         return cls(trend.changed(offset, slope), noise, middle, variance, max(squares - explained, 0.0))
 
@@ -225,5 +225,11 @@ class Fit:
     def r_squared(self) -> float:
         """The share of the variance that the geodesic explains, cleared of noise."""
         dim, slope = len(self.trend.velocity), self.trend.velocity
-        along = max(self.variance * float(slope @ slope) - self.noise**2 * dim / self.variance, 0.0)
+        along = max(self.variance * float(slope @ slope) - self.noise**2 * dim * (1 + self.middle**2) / self.variance, 0.0)
         return along / (along + self.residual) if along > 0 else 0.0
+
+    @property
+    def error(self) -> float:
+        """Predicted root mean square distance by which noise moves the point at s = 0."""
+        slope = -self.middle / self.variance
+        return self.noise * math.sqrt(len(self.trend.velocity) * ((1 - slope * self.middle) ** 2 + slope**2))

@@ -188,9 +188,17 @@ class Regression(Release):
         if of not in ("records", "population"):
             raise InputError(f"of = {of!r}: pass one of 'records', 'population'.")
         sampling = self.residual / (self.n * self.space.dim) if of == "population" else 0.0
-        s = (self._numbers(t) - self.middle) / self.half
-        variance = (self.noise**2 + sampling) * (1 + (s - self.s_mean) ** 2 / self.s_variance)
+        away = (self._numbers(t) - self.middle) / self.half - self.s_mean
+        variance = self._noise_at(away) + sampling * (1 + away**2 / self.s_variance)
         return np.asarray(np.sqrt(variance * chi2.ppf(share, self.space.dim)))
+
+    def _noise_at(self, away: Array) -> Array:
+        """Variance of noise in one coordinate of the geodesic, so far from the mean of s.
+
+        Of first + away (product - s_mean first)/s_variance; that of the moments of s counts as one coordinate more.
+        """
+        slope = away / self.s_variance
+        return self.noise**2 * ((1 - slope * self.s_mean) ** 2 + slope**2) * (1 + 1 / self.space.dim)
 
     def _numbers(self, t: ArrayLike) -> Array:
         try:
