@@ -41,12 +41,12 @@ def _lines(ax: Any, fit: Regression) -> None:
     wide = fit.band(t) / np.sqrt(chi2.ppf(0.95, fit.space.dim)) * NORMAL
     for i, colour in zip(order, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         line = velocity[i] * (t - fit.middle)
-        ax.fill_between(t, line - wide, line + wide, color=colour, alpha=0.15, linewidth=0)
-        ax.plot(t, line, color=colour, linewidth=1.8, label=f"coordinate {i + 1}")
+        ax.fill_between(t, line - wide, line + wide, color=colour, alpha=0.3, linewidth=0)
+        ax.plot(t, line, color=colour, linewidth=1.2, label=f"coordinate {i + 1}")
     ax.fill_between([], [], color="0.6", alpha=0.4, linewidth=0, label="band of 95 % of the noise")
     ax.set_xlabel("t", fontsize=9)
-    most = f", the {SHOWN} that change most" if fit.space.dim > SHOWN else ""
-    ax.set_title(f"coordinates at the middle{most}; R² = {fit.r_squared:.2f}", fontsize=10)
+    most = f"\nthe {SHOWN} that change most" if fit.space.dim > SHOWN else ""
+    ax.set_title(f"coordinates at the middle, R² = {fit.r_squared:.2f}{most}", fontsize=10)
     light(ax)
 
 

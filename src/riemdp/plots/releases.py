@@ -15,12 +15,13 @@ from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_pan
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
-from riemdp.plots.panels import Links, Panel, View
+from riemdp.plots.panels import RELEASED, Links, Panel, View
 from riemdp.plots.regressions import regression_panels
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
+from riemdp.statistics.median import MEDIAN
 from riemdp.summaries.regression import Regression
 
 if TYPE_CHECKING:
@@ -131,11 +132,20 @@ def plot_release(
     panels = _picture_of(release)(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
     _draw(panels, place, stacked)
+    _call_it_median(place, release)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
     if ax is None and view.names:
         place.draw_without_rendering()  # one pass of the layout makes too little room for long names, the next enough
     return place
+
+
+def _call_it_median(place: Any, release: Release) -> None:
+    """Marks of what was released, by its name."""
+    for axes in getattr(place, "axes", [place]) if release.statistic == MEDIAN else []:
+        for mark in [*axes.get_lines(), *axes.collections]:
+            if mark.get_label() == RELEASED["label"]:
+                mark.set_label("released median")
 
 
 def _picture_of(release: Release) -> Callable[[View], list[Panel]]:
