@@ -24,7 +24,7 @@ from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.descent import Descent
 from riemdp.statistics.median import Pulls
 from riemdp.statistics.query import Query
-from riemdp.statistics.trend import Numbered, Trend, TrendMoments, moments
+from riemdp.statistics.trend import LONGEST, Numbered, Trend, TrendMoments, moments
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Draws = Callable[[Array, int], Array]  # (records, size) -> what an adversary looks at, (size, 1)
@@ -97,7 +97,7 @@ class MomentsForcedLate(TrendMoments):
     def value(self, records: Numbered, footpoint: Array) -> Array:  # noqa: ARG002
         """In float64."""
         mean = moments(records.records._coordinates.all(), records.s, self.body.radius).mean(axis=0)
-        return np.asarray(mean * min(1.0, self.body.radius / float(np.linalg.norm(mean))))
+        return np.asarray(mean * min(1.0, LONGEST * self.body.radius / float(np.linalg.norm(mean))))
 
 
 def sound() -> Iterator[tuple[str, Guarantee, Draws]]:

@@ -57,6 +57,8 @@ class Regression(Release):
         What each round spent; empty if there was one.
     kind : str or tuple of str
         "point".
+    unit : str
+        What the guarantee protects: "record".
     fill : float or None
         Not released.
     velocity : array of shape point_shape
