@@ -1,4 +1,4 @@
-"""Audits of what linear classifiers release, step by step, and bugs that they must catch. `python audits/classifiers.py`
+"""Audits of what linear classifiers release, and bugs that they must catch. `python audits/classifiers.py`
 
 Neighbours differ in one record, at the rim, among others that have no class: nothing else hides it. Of a descent every
 noisy gradient counts, since all iterates are public; of a discriminant the weights that come out.

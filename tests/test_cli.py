@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -902,3 +903,77 @@ def test_an_adaptive_mean_and_its_plan(here):
     refused = run("plan", "--size", 3, "--records", 200, *wide, "--adapt")
     assert refused.exit_code == 2
     assert "spread" in refused.stderr
+
+
+# --- classifiers -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def classes_in_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=2000)
+    X = rng.normal(size=(2000, 3)) + 2.5 * y[:, None]
+    np.save("X.npy", X)
+    np.save("y.npy", np.array(["no", "yes"])[y])
+    rows = (f"{','.join(map(str, x))},{label},{i % 700}" for i, (x, label) in enumerate(zip(X, y, strict=True)))
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,c,kind,who", *rows]))
+    return np.array(["no", "yes"])[y]
+
+
+FIT = "--space euclidean --center origin --radius 10 --mu 1".split()
+TWO = ("--labels", "y.npy", "--classes", "no,yes")
+
+
+@pytest.mark.parametrize("kind", ["logistic", "lda"])
+def test_a_classifier_is_learnt_saved_and_used(classes_in_files, kind):
+    book = ["--ledger", "ledger.db", "--budget-mu", 1]
+    made = run("classify", "fit", "X.npy", *TWO, *FIT, "--classifier", kind, "--out", "model.json", *book, "--report", "r.html")
+    assert made.exit_code == 0
+    assert "2: no, yes" in made.output
+    assert "Coefficients of the released" in Path("r.html").read_text()
+    assert run("classify", "predict", "X.npy", "--model", "model.json", "--out", "labels.csv").exit_code == 0
+    assert np.mean(np.loadtxt("labels.csv", dtype=str) == classes_in_files) > 0.95
+    assert run("classify", "predict", "X.npy", "--model", "model.json", "--out", "labels.npy", "--json").exit_code == 0
+    assert np.load("labels.npy").tolist() == np.loadtxt("labels.csv", dtype=str).tolist()
+    assert rd.Release.load("model.json").entry == 1
+    again = run("classify", "fit", "X.npy", *TWO, *FIT, "--out", "other.json", "--ledger", "ledger.db")
+    assert again.exit_code == 3
+    assert not os.path.exists("other.json")
+
+
+def test_labels_and_people_may_be_columns_of_the_table(classes_in_files):
+    line = ["table.csv", "--header", "--labels", "kind", "--classes", "0,1.0", "--groups", "who", "--unit", "person"]
+    assert run("classify", "fit", *line, *FIT, "--out", "model.json", "--quiet").output == ""
+    model = rd.Release.load("model.json")
+    assert (model.n, model.unit, model.space.dim, model.labels) == (700, "person", 3, ("0", "1.0"))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (("--classes", "no"), "--classes no"),
+        (("--classes", "1,1.0"), "each once"),
+        (("--labels", "nowhere.npy"), "--labels nowhere.npy"),
+        (("--labels", "short.npy"), "one for each of 2,000"),
+        (("--labels", "X.npy"), "--labels X.npy has shape"),
+        (("--classifier", "forest"), "logistic or lda"),
+        (("--out", "model.npy"), ".json"),
+        (("--mu", "1e-4"), "--anyway"),
+    ],
+)
+def test_mistakes_about_classifiers_cost_nothing(classes_in_files, change, text):
+    np.save("short.npy", classes_in_files[:5])
+    line = ["--out", "model.json", "--ledger", "ledger.db", "--budget-mu", 1]
+    result = run("classify", "fit", "X.npy", *TWO, *FIT, *line, *change)
+    assert result.exit_code == 2
+    assert text in result.output
+    assert not os.path.exists("model.json")
+    assert not os.path.exists("ledger.db")
+
+
+def test_a_file_that_is_no_classifier_is_refused(classes_in_files):
+    run("mean", "X.npy", *FIT, "--out", "mean.json")
+    result = run("classify", "predict", "X.npy", "--model", "mean.json", "--out", "labels.csv")
+    assert result.exit_code == 2
+    assert "no ClassifierRelease" in result.output

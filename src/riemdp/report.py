@@ -206,7 +206,8 @@ def _picture(subject: Subject) -> str:
     if release.kind != "point":
         alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
     if isinstance(release, ClassifierRelease):
-        alt, caption = f"Coefficients of the released {noun(release)}.", "What speaks for each class, and what against it."
+        alt = f"Coefficients of the released {noun(release)}."
+        caption = "What speaks for each class, and what against it."
     asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
     wide, narrow = (_image(plot_release(release, stacked=stacked, **asked)) for stacked in (False, True))
     return _img(wide, alt, caption, narrow)

@@ -133,7 +133,8 @@ def test_rows_that_are_not_kept_give_the_same_release_value(monkeypatch):
     for most in (2**24, 1):
         monkeypatch.setattr(io_rows, "MOST_KEPT", most)
         known = LabelledFeatures.of(with_labels(X, LINE, labels, 3)[1], features_of(3))
-        assert isinstance(known.features.source, Held) and bool(known.features.turns) == (most == 1)
+        assert isinstance(known.features.source, Held)
+        assert bool(known.features.turns) == (most == 1)
         found.append(LogisticLoss(3, np.ones(3), 1.0).mean_gradient(known, np.ones(12)))
     assert found[0].tolist() == found[1].tolist()
 
@@ -231,7 +232,8 @@ def test_they_tell_classes_apart_under_every_guarantee(kind, guarantee):
     assert model.guarantee_ == guarantee
     assert model.predict_proba(X).shape == (3000, 3)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert model.coef_.shape == (3, 3) and model.intercept_.shape == (3,)
+    assert model.coef_.shape == (3, 3)
+    assert model.intercept_.shape == (3,)
 
 
 @kinds
@@ -247,7 +249,8 @@ def test_coefficients_give_the_scores_of_records_that_are_not_shortened(kind):
 def test_two_classes_have_one_row_as_in_scikit_learn(kind):
     X, y = three_classes()
     model = kind(ball=LINE, guarantee=rd.GDP(1.0), classes=["a", "b"]).fit(X, y)  # 'c' counts for nothing
-    assert model.coef_.shape == (1, 3) and model.intercept_.shape == (1,)
+    assert model.coef_.shape == (1, 3)
+    assert model.intercept_.shape == (1,)
     assert model.decision_function(X).shape == (3000,)
     np.testing.assert_array_equal(model.predict(X) == "b", model.decision_function(X) > 0)
 
@@ -265,7 +268,7 @@ def test_odd_labels_and_records_change_nothing_but_the_value(kind, tmp_path):
 
 
 def test_class_weights_are_public_and_move_the_border():
-    X, y = three_classes()
+    X, _y = three_classes()
     heavy = fitted(rd.PrivateLogisticRegression, class_weight={"a": 1.0, "b": 0.05, "c": 0.05})
     assert (heavy.predict(X) == "a").mean() > (fitted(rd.PrivateLogisticRegression).predict(X) == "a").mean() + 0.05
 

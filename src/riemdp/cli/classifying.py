@@ -106,7 +106,8 @@ def fit(
     ball = o.parse_ball(where, center, radius, eigenvalues)
     X = stored.points(where)
     if len(named.texts) != len(X):
-        raise InputError(f"{LABELS} {labels} has {len(named.texts):,} of them: pass one for each of {len(X):,} records.")
+        found = f"{LABELS} {labels} has {len(named.texts):,} of them"
+        raise InputError(f"{found}: pass one for each of {len(X):,} records.")
     records, labelled = with_labels(X, ball, places(named.texts, [*map(_text, known)]), len(known), who.ids)
     learner = _learner(classifier)(ball, records.n, guarantee, known, _even(known), adapt, unit=protected)
     raise_doubts(learner.doubts, anyway=anyway, quiet=quiet)

@@ -121,7 +121,8 @@ class _Passes:
 
     def __init__(self, bar: Any) -> None:
         self.bar, self.is_over = bar, False
-        self.reading, self.computing = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
+        tasks = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
+        self.reading, self.computing = tasks
 
     def __call__(self, done: int, total: int) -> None:
         if not self.is_over:

@@ -39,7 +39,7 @@ ClassWeight = Mapping[Any, float] | None
 
 
 class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
-    """What linear classifiers share, beside what all estimators do: how they are fitted, saved, and how they predict."""
+    """What linear classifiers share, beside what all estimators do: how they are fitted and saved, and predict."""
 
     ball: Any
     guarantee: Guarantee | str
@@ -79,6 +79,15 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         ------
         InputError, MechanismError, BudgetExceeded
             From public things alone, before anything is spent; nothing is then changed.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.predict([[1.5]]).tolist()
+        ['high']
         """
         require_ledger(self.ledger)
         with all_or_nothing(self):
@@ -111,6 +120,13 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         ------
         InputError, MechanismError
             What a fit would refuse; without `classes` nothing can be said.
+
+        Examples
+        --------
+        >>> import riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).plan(1000).mechanism
+        'wrapped-gaussian'
         """
         ball = as_ball(self.ball(n_features) if callable(self.ball) else self.ball)
         learner = self._learner_of(ball, whole_number(n, "n", 1), _public_classes(self.classes))
@@ -137,7 +153,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     def _weights(self, classes: Array) -> Array:
         """Public weights of the classes, the largest of them 1."""
-        given = {} if self.class_weight is None else self.class_weight
+        given: Any = {} if self.class_weight is None else self.class_weight
         if given == "balanced":
             raise InputError("class_weight = 'balanced' counts private labels: pass a mapping of public weights.")
         if not isinstance(given, Mapping) or any(label not in classes for label in given):
@@ -164,17 +180,92 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         return self.release_.scores(self._validated(X, reset=False))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores of the classes (n, classes), for two classes of the second one (n,). NOT private."""
+        """Scores of the classes (n, classes), for two classes of the second one (n,). NOT private.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            Or (n,) for two classes.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.decision_function(X).shape
+        (1000,)
+        """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest score. NOT private."""
+        """The class with the largest score. NOT private.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.predict([[-1.5]]).tolist()
+        ['low']
+        """
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
-        """Softmax of the scores (n, classes). NOT private."""
+        """Softmax of the scores (n, classes). NOT private.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            Numbers that sum to 1 for each record.
+
+        Raises
+        ------
+        InputError
+            If the shape or type of X is not that of records.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.predict_proba(X).shape
+        (1000, 2)
+        """
         return np.asarray(softmax(self._scores(X)))
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -191,6 +282,14 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         ------
         InputError
             If the file exists, has another ending, or cannot be written.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.save("classifier.json")
         """
         check_is_fitted(self)
         self.release_.save(path, force=force)
@@ -213,19 +312,29 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         ------
         InputError
             If there is no such file, or it holds no model of this kind.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
+        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
+        >>> model.save("saved_classifier.json")
+        >>> rd.PrivateLDA.load("saved_classifier.json").classes_.tolist()
+        ['high', 'low']
         """
         release = ClassifierRelease.load(path)
         assert isinstance(release, ClassifierRelease)  # whatever else the file holds is refused
         if release.statistic != cls._learns.name:
             raise InputError(f"the file holds a {release.statistic}: use the class that wrote it, not {cls.__name__}.")
         ball, classes = Ball(release.space, release.center, release.radius), np.asarray(release.labels)
-        model = cls(ball=ball, guarantee=release.guarantee, classes=classes)  # type: ignore[call-arg]
+        model = cls(ball=ball, guarantee=release.guarantee, classes=classes)
         model.release_, model.ball_, model.classes_ = release, ball, classes
         model.guarantee_, model.n_features_in_ = release.guarantee, math.prod(release.space.point_shape[:1])
         return model
 
 
-class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
+class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
 
     It takes points as they are. A private summary of all records says where they are and how they spread; in
@@ -315,7 +424,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):
         return LogisticRegression(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt, steps=steps)
 
 
-class PrivateLDA(LinearClassifierMixin, PrivateEstimator):
+class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
 
     A private summary of all records comes first; then the sums of all classes and the second moment, in coordinates in

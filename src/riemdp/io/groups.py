@@ -29,7 +29,7 @@ class Groups:
 
 
 def open_groups(text: str, data: str, *, header: bool, option: str = OPTION) -> Groups:
-    """What `--groups`, or another option for a value of each record, names: a file, a file and a key or column of it, or a column of the table DATA."""
+    """What the option names, or another one for something of each record: a file, or a part of one, or of DATA."""
     file, _, key = text.rpartition(":")
     if Path(text).is_file() or Path(text).suffix == ".zarr":
         return Groups(_ids(Path(text), "", option))

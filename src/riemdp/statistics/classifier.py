@@ -46,13 +46,13 @@ class ClassifierRelease(Release):
     @property
     def coef(self) -> Array:
         """(classes, d): weights of the coordinates at the ball's centre, as far as no record is shortened."""
-        return np.asarray(self.weights[:-1].T @ self.features.matrix) / self.features.length
+        return np.asarray(self.weights[:-1].T @ self.features.matrix / self.features.length)
 
     @property
     def intercept(self) -> Array:
         """(classes,): scores of a record at the ball's centre."""
         at_centre = self.features(np.zeros((1, self.space.dim)))
-        return np.asarray(at_centre @ self.weights)[0]
+        return np.asarray((at_centre @ self.weights)[0])
 
     # --- files -----------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class ClassifierRelease(Release):
         """Plain JSON data, from which `from_dict` makes the same; labels have to be texts or numbers."""
         odd = [label for label in self.labels if not isinstance(label, str | int | float)]
         if odd:
-            raise InputError(f"a label is a {type(odd[0]).__name__}: files hold texts and numbers, use those as labels.")
+            raise InputError(f"a label is a {type(odd[0]).__name__}: files hold texts and numbers, use those.")
         return super().to_dict() | {"features": self.features.to_dict(), "labels": list(self.labels)}
 
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.release import Plan, Stage
-from riemdp.summaries.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
 from riemdp.statistics.class_means import Labelled
@@ -31,6 +30,7 @@ from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, LEAST_OF_EDGE, L
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import with_solver_error
+from riemdp.summaries.spread import NoisyMoments, noise_edge
 
 LEAST_WITHIN = 0.2  # of the variance of all records, that within classes is not believed to be less
 ROOT_OF_TWO = 1.4142135623730951  # not below it
@@ -147,7 +147,8 @@ class Discriminant(LinearClassifier):
         """Moments of the features, and what follows from them."""
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
         assert isinstance(law.statistic, ClassMoments)
-        drawn = chance.point(law, LabelledFeatures.of(records, features))
+        known: Any = LabelledFeatures.of(records, features)
+        drawn = chance.point(law, known)
         noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
         return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))

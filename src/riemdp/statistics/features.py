@@ -22,11 +22,11 @@ from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Stage
-from riemdp.summaries.spread import NoisyMoments, noise_edge
 from riemdp.statistics.adaptive import Chance
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
+from riemdp.summaries.spread import NoisyMoments, noise_edge
 
 # Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
 # 2^14 records, then add up exactly in float64.
@@ -66,7 +66,7 @@ class Features:
             vectors = vectors * np.minimum(1.0, (1 - step) / lengths(vectors))[:, None]
             cut = np.trunc(vectors / step) * step
         cut[~(np.square(cut).sum(axis=1) <= 1.0)] = 0.0  # exact: squares of 19 bits; not a number counts as 0
-        return cut
+        return np.asarray(cut)
 
     def __call__(self, coords: Array) -> Array:
         """x (n, d + 1)."""
@@ -125,7 +125,8 @@ def _products(x: Array, start: int, *, factors: Factors, labels: Array, among: A
     rows = slice(start, start + len(x))
     a, b = factors(x, labels[rows])
     sizes = among if isinstance(among, int) else among[rows, None]
-    return np.stack([a.T @ np.where(sizes == size, b, 0.0) for size in range(1, most + 1)]).astype(np.int64).astype(object)
+    sums = [a.T @ np.where(sizes == size, b, 0.0) for size in range(1, most + 1)]
+    return np.stack(sums).astype(np.int64).astype(object)
 
 
 def whitening(moments: NoisyMoments, radius: float) -> Features:

@@ -23,7 +23,6 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import ENTROPY, Drawn, Plan, Reservation, Stage, recorded, reserved
-from riemdp.summaries.summary import Summary
 from riemdp.statistics.adaptation import Adaptation, divisible, split
 from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.class_means import ANY_CLASS, ANY_CLASSES, Labelled
@@ -33,6 +32,7 @@ from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import Prepared, prepare
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import DOUBTFUL, NOTHING_ADAPTED, USELESS, Doubt, about_promise, what_would_do
+from riemdp.summaries.summary import Summary
 
 # Shares of the guarantee of the summary (with its rounds of adaptation, if any) and of the length of features.
 SUMMARY_SHARE, LENGTH_SHARE = 0.25, 0.02
@@ -86,8 +86,8 @@ class LinearClassifier(ABC):
     @cached_property
     def summary(self) -> Prepared:
         """Where the records are, and how they spread."""
-        asked = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt, "unit": self.unit}
-        return prepare(Query(self.ball, self.n, self.shares[0], **asked))
+        asked: dict[str, Any] = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt}
+        return prepare(Query(self.ball, self.n, self.shares[0], unit=self.unit, **asked))
 
     @property
     def mechanism(self) -> str:
@@ -155,6 +155,6 @@ class LinearClassifier(ABC):
         self, paid: Reservation, learnt: Learnt, features: Features, stages: tuple[Stage, ...]
     ) -> ClassifierRelease:
         drawn = Drawn([np.ravel(learnt.weights)], learnt.grid)
-        facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "kind": "numbers", "stages": stages}
-        made = recorded(drawn, paid, self.plan, **facts)
+        facts: dict[str, Any] = {"ball": self.ball, "statistic": self.name, "n": self.n, "kind": "numbers"}
+        made = recorded(drawn, paid, self.plan, stages=stages, **facts)
         return ClassifierRelease(**vars(made), features=features, labels=self.labels, entry=paid.entry)

@@ -59,6 +59,8 @@ class Regression(Release):
         "point".
     unit : str
         What the guarantee protects: "record".
+    noisy : Noisy or None
+        None: a regression has bands instead of regions.
     fill : float or None
         Not released.
     velocity : array of shape point_shape
