@@ -51,7 +51,7 @@ def plain_array(array: Array) -> Any:
     return {"real": array.real.tolist(), "imaginary": array.imag.tolist()}
 
 
-def _joined(value: Any) -> Any:
+def joined_array(value: Any) -> Any:
     """What `plain_array` took apart, put together; anything else as it is."""
     if not (isinstance(value, dict) and set(value) == {"real", "imaginary"}):
         return value
@@ -108,7 +108,7 @@ def read_value(value: Any, kind: Kind, space: Space, name: str = "value") -> Val
 
 def read_point(value: Any, space: Space, name: str) -> Array:
     """A point of the space, as users see it."""
-    return np.asarray(space.write(space.one_point(_joined(value), name), space.origin))
+    return np.asarray(space.write(space.one_point(joined_array(value), name), space.origin))
 
 
 def read_tangent(value: Any, space: Space, name: str) -> Array:
@@ -130,7 +130,7 @@ def read_numbers(value: Any, name: str) -> Array:
 
 def _finite(value: Any, name: str, kind: str, is_right: Callable[[Array], bool]) -> Array:
     try:
-        array = np.asarray(_joined(value))
+        array = np.asarray(joined_array(value))
         array = array if array.dtype.kind == "c" else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _strange(name, kind) from None

@@ -67,7 +67,7 @@ def plane_panels(view: View) -> list[Panel]:
 
 def disc_panels(view: View) -> list[Panel]:
     """Poincaré's disc: (x_0, x) -> x/(R + x_0)."""
-    radius = float(view.release.space.origin[0])
+    radius = float(view.inner(view.release.space.origin)[0])
 
     def project(points: Array) -> Array:
         return np.asarray(points[..., 1:] / (radius + points[..., :1]))

@@ -282,7 +282,7 @@ def _stage(task: str, share: Guarantee, plan: Plan, ball: Ball) -> Stage:
 def into_ball(drawn: Drawn, ball: Ball) -> Array:
     """A drawn point, moved onto the ball if it is outside: post-processing."""
     with without_waiting():  # and with the same bits in every process
-        coords = Visible(_to_ball(drawn.points, ball))
+        coords = Visible(_to_ball(ball.space.write(drawn.points, ball.center), ball))  # read like a record
         return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
