@@ -84,7 +84,7 @@ def trend(claimed: Guarantee, make: Callable[[Any], TrendMoments] = TrendMoments
 class PullsForcedLate(Pulls):
     """The mean of all pulls, of records as far as they are, is forced into the ball, not each of them."""
 
-    def mean_gradient(self, records: Bounded, point: Array) -> Array:
+    def mean_gradient(self, records: Bounded, point: Array) -> Array:  # noqa: ARG002
         """Of logs in units of the width, which are as long as they are."""
         mean = np.mean(records._coordinates.all() / self.width / 4, axis=0)
         return np.asarray(mean * min(1.0, 1.0 / max(float(np.linalg.norm(mean)), 1e-300)))

@@ -32,7 +32,7 @@ WidthOption = Annotated[
     float | None, typer.Option("--width", help="Within which records count as for a mean; by default from the records.")
 ]
 OnOption = Annotated[
-    str, typer.Option(ON, metavar="FILE|FILE:KEY|COLUMN", help="The number of each record: a file, or a column of DATA.")
+    str, typer.Option(ON, metavar="FILE|FILE:KEY|COLUMN", help="The number of each record: a file or a column of DATA.")
 ]
 BoundsOption = Annotated[
     tuple[float, float], typer.Option("--bounds", metavar="LOW HIGH", help="Of the numbers: public.")

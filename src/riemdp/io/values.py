@@ -112,6 +112,7 @@ def read_point(value: Any, space: Space, name: str) -> Array:
 
 
 def read_tangent(value: Any, space: Space, name: str) -> Array:
+    """A tangent vector, in the form of a point."""
     return _finite(value, name, "tangent vector", lambda array: array.shape == space.point_shape)
 
 

@@ -203,7 +203,8 @@ class Median:
         first, schedule = self.schedule.approach + 1, self.schedule
         shares = self.shares[first : first + schedule.settle], self.shares[first + schedule.settle :]
         pulls = Pulls(self.ball, self._width(distance))
-        return [Descent(pulls, self.n, tuple(some), averaged) for some, averaged in zip(shares, (0.0, 1.0), strict=True)]
+        parts = zip(shares, (0.0, 1.0), strict=True)
+        return [Descent(pulls, self.n, tuple(some), averaged) for some, averaged in parts]
 
     def _width(self, distance: float) -> float:
         return self.width or WIDTH_OF_DISTANCE * distance
@@ -237,7 +238,7 @@ class Median:
 
     def release(self, records: Bounded, ledger: Ledger | None = None, note: str = "") -> Release:
         """All stages under one reservation; whatever can be refused is so before."""
-        self.plan, self.approach.plans()  # noqa: B018 refuses
+        self.plan_for(self.ball.radius), self.approach.plans()  # refuse
         claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY)
         with reserved(claimed, f"{self.name} of {counted(self.n, self.unit)}", ledger, note, self.unit) as paid:
             return self._recorded(paid, self.find(records, Exact(paid)))

@@ -91,7 +91,8 @@ class GeodesicRegression:
     def _can_pay_off(self, weights: list[float]) -> bool:
         """Whether a first fit is precise enough for a smaller radius to mean something: from public numbers."""
         shares = split(divisible(self.guarantee)[0], weights)
-        precise = self._query(self.ball.radius, shares[0]).plan().expected_error <= LARGEST_CENTER_ERROR * self.ball.radius
+        first, radius = self._query(self.ball.radius, shares[0]).plan(), self.ball.radius
+        precise = first.expected_error <= LARGEST_CENTER_ERROR * radius
         return precise and radius_strength(shares[1]) * self.n / 2 > CERTAINTY
 
     @property
@@ -229,12 +230,13 @@ def read_bounds(bounds: Any) -> tuple[float, float]:
 
 
 def scaled(t: Any, n: int, bounds: tuple[float, float]) -> Array:
-    """Numbers of n records as s in [-1, 1]: what is outside of the bounds is on them, what is no number in the middle."""
+    """Numbers of n records as s in [-1, 1]: those outside the bounds moved onto them, what is none in the middle."""
     cells = np.asarray(numbers(t, ()))
     if cells.dtype.kind in "SU":
         cells = np.asarray(numbers(cells.tolist(), ()))
     if cells.dtype.kind not in "fiub" or cells.shape not in ((n,), (n, 1)):
-        raise InputError(f"t has shape {cells.shape} and type {cells.dtype}: pass one number for each of the {n} records.")
+        found = f"t has shape {cells.shape} and type {cells.dtype}"
+        raise InputError(f"{found}: pass one number for each of the {n} records.")
     half, middle = (bounds[1] - bounds[0]) / 2, bounds[0] + (bounds[1] - bounds[0]) / 2
     with np.errstate(all="ignore"):
         s = np.clip((cells.reshape(n).astype(np.float64) - middle) / half, -1.0, 1.0)

@@ -225,7 +225,8 @@ class Fit:
     def r_squared(self) -> float:
         """The share of the variance that the geodesic explains, cleared of noise."""
         dim, slope = len(self.trend.velocity), self.trend.velocity
-        along = max(self.variance * float(slope @ slope) - self.noise**2 * dim * (1 + self.middle**2) / self.variance, 0.0)
+        noise = self.noise**2 * dim * (1 + self.middle**2) / self.variance
+        along = max(self.variance * float(slope @ slope) - noise, 0.0)
         return along / (along + self.residual) if along > 0 else 0.0
 
     @property
