@@ -18,6 +18,7 @@ from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.regression import private_regression
+from riemdp.summaries.regression import Regression
 from riemdp.written import BallMapping
 
 
@@ -96,6 +97,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         tags.target_tags.required = True
         return tags
 
+    release_: Regression
+
     def fit(self, X: Any, t: Any) -> Self:
         """Release a private geodesic.
 
@@ -127,7 +130,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
             raise InputError("requires y to be passed, but the target y is None: pass one number for each record.")
         with all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
-            ball, asked = self._public_ball(records), {"t_bounds": self.t_bounds, "adapt": self.adapt}
+            ball = self._public_ball(records)
+            asked: dict[str, Any] = {"t_bounds": self.t_bounds, "adapt": self.adapt}
             fit = private_regression(records, t, ball, self.guarantee, ledger=self.ledger, note=self.note, **asked)
             self.release_, self.ball_, self.guarantee_ = fit, ball, fit.guarantee
             self.value_, self.velocity_, self.r_squared_ = fit.value, fit.velocity, fit.r_squared
@@ -156,7 +160,7 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         >>> model.predict([20.0, 90.0])  # doctest: +SKIP
         """
         check_is_fitted(self)
-        return self.release_.predict(t)
+        return np.asarray(self.release_.predict(t))
 
     def score(self, X: Any, t: Any, sample_weight: Any = None) -> float:
         """The share of the variance of other records that the geodesic explains. NOT private.

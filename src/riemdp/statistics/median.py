@@ -280,7 +280,7 @@ class Median:
 
     def _recorded(self, paid: Reservation, found: Found) -> Release:
         points = carry(Visible(found.coords[None]), np.zeros(self.ball.space.dim), self.ball)
-        facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "stages": found.stages}
+        facts: dict[str, Any] = {"ball": self.ball, "statistic": self.name, "n": self.n, "stages": found.stages}
         return recorded(Drawn(points, found.grid), paid, found.plan, **facts)
 
 

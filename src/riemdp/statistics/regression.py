@@ -204,7 +204,8 @@ class GeodesicRegression:
         assert isinstance(last, Round)
         fit = last.fit
         value, end = fit.trend.ends()
-        facts = {"ball": self.ball, "statistic": self.name, "n": self.n, "stages": stages if len(stages) > 1 else ()}
+        told = stages if len(stages) > 1 else ()
+        facts: dict[str, Any] = {"ball": self.ball, "statistic": self.name, "n": self.n, "stages": told}
         made = recorded(Drawn([value], last.grid), paid, replace(last.plan, expected_error=fit.error), **facts)
         return Regression(**vars(made) | self._learnt(made.value, end, fit))
 

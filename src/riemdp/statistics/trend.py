@@ -66,7 +66,7 @@ class Trend:
         if not self.velocity.any():
             return space.log_coords(points, point)
         if space.is_flat:
-            return space.log_coords(points, point) - s[:, None] * self.velocity
+            return np.asarray(space.log_coords(points, point) - s[:, None] * self.velocity)
         middles = space.exp_coords(s[:, None] / 2 * self.velocity, point)
         reflected = space.exp_coords(-space.log_coords(points, middles), middles)
         return -space.log_coords(reflected, point)
