@@ -235,7 +235,7 @@ def test_basis_names_are_listed():
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(rd) == sorted(rd.__all__)
-    assert [name for name in dir(rd) if name.startswith("Priv")] == ["PrivateFrechetMean", "PrivateGeodesicRegression", "PrivateLDA", "PrivateLogisticRegression", "PrivateMDM", "PrivateTangentSpace"]
+    assert [name for name in dir(rd) if name.startswith("Priv")] == ["PrivateFrechetMean", "PrivateGeodesicRegression", "PrivateLDA", "PrivateLogisticRegression", "PrivateMDM", "PrivatePGA", "PrivateTangentSpace"]
     assert all(hasattr(rd, name) for name in dir(rd))
 
 

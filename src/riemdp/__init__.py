@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # at run time they come through __getattr__
         PrivateLDA,
         PrivateLogisticRegression,
         PrivateMDM,
+        PrivatePGA,
         PrivateTangentSpace,
     )
 
@@ -97,6 +98,7 @@ __all__ = [
     "PrivateLDA",
     "PrivateLogisticRegression",
     "PrivateMDM",
+    "PrivatePGA",
     "PrivateTangentSpace",
     "Product",
     "PureDP",

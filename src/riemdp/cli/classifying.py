@@ -12,7 +12,7 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.output import check_outputs, facts, show, title
-from riemdp.cli.releasing import Outputs, finish, note_for, open_ledger, raise_doubts, released
+from riemdp.cli.releasing import Kind, Outputs, finish, note_for, open_ledger, raise_doubts, released
 from riemdp.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KINDS = ["logistic", "lda"]
 LABELS = "--labels"
+MODEL = Kind("model", (".json",), is_whole_on_screen=False)
 
 classify = typer.Typer(help="Learn to tell classes apart, privately, and classify records.", no_args_is_help=False)
 LabelsOption = Annotated[
@@ -97,7 +98,7 @@ def fit(
     budget = o.parse_budget(
         epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
     )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns), endings=(".json",))
+    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns), kind=MODEL)
     outputs.check(data, ledger, anchor, center)
     known, protected = _public_classes(classes), unit_of(groups, unit)
     named, who = _labels(labels, data, header), o.parse_groups(groups, data, header)

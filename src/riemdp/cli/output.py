@@ -20,6 +20,7 @@ import typer
 from riemdp.display import Page, Table
 from riemdp.errors import InputError, printable
 
+PAGE_FORMATS = (".html", ".htm")
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 ROOM = 2**20  # bytes that a disk must have left for an output, more than most take
 

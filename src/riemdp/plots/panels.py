@@ -124,6 +124,19 @@ class Panel:
     is_solid: bool = False  # has three axes
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A point that is drawn among others, and how."""
+
+    point: Array
+    style: dict[str, Any]  # colour, line and label
+
+    @property
+    def name(self) -> str:
+        """As the legend has it."""
+        return str(self.style["label"])
+
+
 def draw_cloud(ax: Any, xy: Array) -> None:
     """Simulated releases (n, 2) as faint dots, with one that can be seen in the legend."""
     ax.scatter(xy[:, 0], xy[:, 1], **CLOUD)

@@ -126,12 +126,12 @@ def plot_release(
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     named_numbers(release, names)  # refuses names that do not fit
-    _require_landmarks(release, links)
+    require_landmarks(release, links)
     drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
     view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
-    panels = _picture_of(release)(view)
+    panels = release_panels(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
-    _draw(panels, place, stacked)
+    draw_panels(panels, place, stacked)
     _call_it_median(place, release)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
@@ -148,16 +148,19 @@ def _call_it_median(place: Any, release: Release) -> None:
                 mark.set_label("released median")
 
 
-def _picture_of(release: Release) -> Callable[[View], list[Panel]]:
-    """The kind of picture: of a point that of its space."""
+def release_panels(view: View) -> list[Panel]:
+    """The picture of a classifier, of a regression, the one that the space asks for, or that of numbers."""
+    release = view.release
     if isinstance(release, ClassifierRelease):
-        return classifier_panels
+        return classifier_panels(view)
     if isinstance(release, Regression):
-        return regression_panels
-    return PICTURES.get(release.space.picture, coordinate_panels) if release.kind == "point" else number_panels
+        return regression_panels(view)
+    picture = PICTURES.get(release.space.picture, coordinate_panels)
+    return (picture if release.kind == "point" else number_panels)(view)
 
 
-def _require_landmarks(release: Release, links: Links | None) -> None:
+def require_landmarks(release: Release, links: Links | None) -> None:
+    """Refuse links of what has no landmarks."""
     if links is not None and (release.kind != "point" or release.space.picture != "landmarks"):
         raise InputError(f"links = {links!r:.100}: only landmarks have links between them; leave it out.")
 
@@ -168,7 +171,7 @@ def _usual_size(panels: int, stacked: bool) -> Size:
     return 6.0 if panels == 1 else 9.6, 5.2
 
 
-def _draw(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
+def draw_panels(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
     """All panels on a figure, the first one on axes."""
     rows, columns = (len(panels), 1) if stacked else (1, len(panels))
     for i, panel in enumerate(panels):
