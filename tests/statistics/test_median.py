@@ -66,10 +66,10 @@ def test_noise_has_the_predicted_size_and_not_half_of_it():
     ball = ball_of(rd.Euclidean(3))
     X, median = records(ball, 1000), Median(ball, 1000, rd.GDP(0.5))
     exact = geometric_median(X, ball.space, np.zeros(3))
-    draws = rd.simulate(X, ball, rd.GDP(0.5), size=60, seed=3, statistic="geometric-median")
+    draws = rd.simulate(X, ball, rd.GDP(0.5), size=30, seed=3, statistic="geometric-median")
     error = np.sqrt(np.mean(np.sum((draws - exact) ** 2, axis=1)))
     predicted = median.plan_for(float(np.median(np.linalg.norm(X - exact, axis=1)))).expected_error
-    assert 0.75 < error / predicted < 1.3
+    assert 0.7 < error / predicted < 1.4
 
 
 @pytest.mark.parametrize("space", [rd.SPDAffine(2), rd.Sphere(2), rd.Euclidean(5)], ids=repr)
@@ -91,7 +91,7 @@ def test_without_outliers_it_is_at_most_1_6_times_as_noisy_as_the_mean():
     noise = [
         np.std(ball.space.coordinates(ball.space.log(np.asarray(found), ball.center), ball.center), axis=0)
         for name, adapt in draws.items()
-        for found in [rd.simulate(X, ball, rd.GDP(1.0), size=30, seed=5, statistic=name, adapt=adapt)]
+        for found in [rd.simulate(X, ball, rd.GDP(1.0), size=15, seed=5, statistic=name, adapt=adapt)]
     ]
     assert np.linalg.norm(noise[0]) < 1.6 * np.linalg.norm(noise[1])  # of the adaptive one: the other has more
 

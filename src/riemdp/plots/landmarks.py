@@ -44,7 +44,7 @@ def landmark_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
     def draw(ax: Any) -> None:
         dots: dict[str, Any] = {"marker": ".", "markersize": 5 if len(onto) <= 60 else 2, "linewidth": 1.6}
         for shape, one in zip(shapes, drawn, strict=True):
-            _draw_linked(ax, _turned(shape, onto), links, dots | one.style | {"label": "_dots"})
+            _draw_linked(ax, turned(shape, onto), links, dots | one.style | {"label": "_dots"})
             ax.plot([], [], **one.style)  # the legend has lines
         ax.margins(0.08)
         bare(ax, "")

@@ -37,8 +37,8 @@ def matrix_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
 
 def _ellipses_over(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]) -> None:
     for matrix, style in matrices:
-        ax.plot(*_outline(matrix).T, **({"linewidth": 1.8} | style))
-    extent = 1.1 * max(np.abs(_outline(matrix)).max() for matrix, _ in matrices)
+        ax.plot(*outline(matrix).T, **({"linewidth": 1.8} | style))
+    extent = 1.1 * max(np.abs(outline(matrix)).max() for matrix, _ in matrices)
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     light(ax)
 
