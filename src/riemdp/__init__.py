@@ -46,14 +46,18 @@ from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
+from riemdp.statistics.median import private_median
+from riemdp.statistics.regression import private_regression
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
     from riemdp.estimators import (
         PrivateFrechetMean,
+        PrivateGeodesicRegression,
         PrivateLDA,
         PrivateLogisticRegression,
         PrivateMDM,
@@ -90,6 +94,7 @@ __all__ = [
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
+    "PrivateGeodesicRegression",
     "PrivateLDA",
     "PrivateLogisticRegression",
     "PrivateMDM",
@@ -98,6 +103,7 @@ __all__ = [
     "Product",
     "PureDP",
     "Region",
+    "Regression",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
@@ -127,6 +133,8 @@ __all__ = [
     "plan",
     "private_mean",
     "private_mean_of_sums",
+    "private_median",
+    "private_regression",
     "private_summary",
     "private_summary_of_sums",
     "simulate",

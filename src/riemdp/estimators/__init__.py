@@ -9,10 +9,12 @@ from riemdp.estimators.frechet_mean import PrivateFrechetMean
 from riemdp.estimators.linear import PrivateLDA, PrivateLogisticRegression
 from riemdp.estimators.mdm import PrivateMDM
 from riemdp.estimators.pga import PrivatePGA
+from riemdp.estimators.regression import PrivateGeodesicRegression
 from riemdp.estimators.tangent_space import PrivateTangentSpace
 
 __all__ = [
     "PrivateFrechetMean",
+    "PrivateGeodesicRegression",
     "PrivateLDA",
     "PrivateLogisticRegression",
     "PrivateMDM",

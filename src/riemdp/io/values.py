@@ -111,7 +111,8 @@ def read_point(value: Any, space: Space, name: str) -> Array:
     return np.asarray(space.write(space.one_point(joined_array(value), name), space.origin))
 
 
-def _tangent_vector(value: Any, space: Space, name: str) -> Array:
+def read_tangent(value: Any, space: Space, name: str) -> Array:
+    """A tangent vector, in the form of a point."""
     return _finite(value, name, "tangent vector", lambda array: array.shape == space.point_shape)
 
 
@@ -145,7 +146,7 @@ def _strange(name: str, kind: Kind) -> InputError:
 
 KINDS: dict[str, Callable[[Any, Space, str], Array]] = {
     "point": read_point,
-    "tangent vector": _tangent_vector,
+    "tangent vector": read_tangent,
     "symmetric matrix": _symmetric_matrix,
     "numbers": _numbers,
 }

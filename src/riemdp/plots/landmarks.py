@@ -20,7 +20,7 @@ def landmark_panels(view: View) -> list[Panel]:
     """Landmarks of the released mean over those of the centre, all turned onto the centre."""
     center = view.ball.inner_center
     few = view.cloud[: max(20, MOST_DOTS // len(center))]
-    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, few))
+    released, cloud = (turned(view.inner(p), center) for p in (view.release.value, few))
 
     links = linked(view.links, len(center))
 
@@ -44,7 +44,7 @@ def landmark_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
     def draw(ax: Any) -> None:
         dots: dict[str, Any] = {"marker": ".", "markersize": 5 if len(onto) <= 60 else 2, "linewidth": 1.6}
         for shape, one in zip(shapes, drawn, strict=True):
-            _draw_linked(ax, _turned(shape, onto), links, dots | one.style | {"label": "_dots"})
+            _draw_linked(ax, turned(shape, onto), links, dots | one.style | {"label": "_dots"})
             ax.plot([], [], **one.style)  # the legend has lines
         ax.margins(0.08)
         bare(ax, "")
@@ -68,7 +68,7 @@ def linked(links: Links, count: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _turned(shapes: Array, onto: Array) -> Array:
+def turned(shapes: Array, onto: Array) -> Array:
     """Pre-shapes w times the phase that makes z* w positive."""
     inner = (onto.conj() * shapes).sum(axis=-1, keepdims=True)
     size = np.abs(inner)

@@ -37,8 +37,8 @@ def matrix_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
 
 def _ellipses_over(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]) -> None:
     for matrix, style in matrices:
-        ax.plot(*_outline(matrix).T, **({"linewidth": 1.8} | style))
-    extent = 1.1 * max(np.abs(_outline(matrix)).max() for matrix, _ in matrices)
+        ax.plot(*outline(matrix).T, **({"linewidth": 1.8} | style))
+    extent = 1.1 * max(np.abs(outline(matrix)).max() for matrix, _ in matrices)
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     light(ax)
 
@@ -86,7 +86,7 @@ def _label_cells(ax: Any, matrix: Array, top: float) -> None:
         ax.text(j, i, f"{entry:.2g}", ha="center", va="center", fontsize=13 - k, color=colour)
 
 
-def _outline(matrix: Array) -> Array:
+def outline(matrix: Array) -> Array:
     """The ellipse xᵀ A⁻¹ x = 1: one standard deviation of a normal law of covariance A."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(ROUND @ (vectors * np.sqrt(np.maximum(values, 0))).T)
@@ -95,10 +95,10 @@ def _outline(matrix: Array) -> Array:
 def _ellipses(ax: Any, view: View) -> None:
     ax.plot([], [], color=SKY, linewidth=1, label=SIMULATED)
     for matrix in view.cloud[:50]:
-        ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
-    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label=f"{view.whose} centre")
-    ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
-    extent = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+        ax.plot(*outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
+    ax.plot(*outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label=f"{view.whose} centre")
+    ax.plot(*outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
+    extent = 1.25 * max(np.abs(outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("ellipse of one standard deviation", fontsize=10)
     light(ax)

@@ -15,11 +15,14 @@ from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_pan
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
-from riemdp.plots.panels import Links, Panel, View
+from riemdp.plots.panels import RELEASED, Links, Panel, View
+from riemdp.plots.regressions import regression_panels
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
+from riemdp.statistics.median import MEDIAN
+from riemdp.summaries.regression import Regression
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,6 +132,7 @@ def plot_release(
     panels = release_panels(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
     draw_panels(panels, place, stacked)
+    _call_it_median(place, release)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
     if ax is None and view.names:
@@ -136,11 +140,21 @@ def plot_release(
     return place
 
 
+def _call_it_median(place: Any, release: Release) -> None:
+    """Marks of what was released, by its name."""
+    for axes in getattr(place, "axes", [place]) if release.statistic == MEDIAN else []:
+        for mark in [*axes.get_lines(), *axes.collections]:
+            if mark.get_label() == RELEASED["label"]:
+                mark.set_label("released median")
+
+
 def release_panels(view: View) -> list[Panel]:
-    """The picture of a classifier, the one that the space asks for, or that of numbers."""
+    """The picture of a classifier, of a regression, the one that the space asks for, or that of numbers."""
     release = view.release
     if isinstance(release, ClassifierRelease):
         return classifier_panels(view)
+    if isinstance(release, Regression):
+        return regression_panels(view)
     picture = PICTURES.get(release.space.picture, coordinate_panels)
     return (picture if release.kind == "point" else number_panels)(view)
 

@@ -44,7 +44,7 @@ DEEPEST = 1 / 4
 class Chance(Protocol):
     """Draws of the two kinds that adaptation makes."""
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """A private mean of the records."""
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
@@ -57,7 +57,7 @@ class Exact:
 
     paid: Reservation
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """The ideal mechanism, rounded once."""
         return self.paid.draw(lambda: law.value(records), law)
 
@@ -72,7 +72,7 @@ class Seeded:
 
     rng: np.random.Generator
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """One draw in float64, by the simulation's generator."""
         return Drawn(law.simulate(law.value(records), self.rng, 1), None)
 

@@ -87,6 +87,7 @@ class Descent:
     objective: Objective
     n: int
     shares: tuple[Guarantee, ...]
+    averaged: float = AVERAGED  # of the last point at least
 
     def plans(self) -> list[Plan]:
         """Noise of each step; raises what a step would refuse, before anything is spent."""
@@ -111,7 +112,7 @@ class Descent:
     @property
     def _first(self) -> int:
         """The first step whose point is averaged."""
-        return int(len(self.shares) * (1 - AVERAGED))
+        return min(int(len(self.shares) * (1 - self.averaged)), len(self.shares) - 1)
 
     @property
     def drift(self) -> float:
