@@ -340,7 +340,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         room = math.pi / 2 - farthest  # up to the cut locus
         return LocalModel(
             descent=descent,
-            step=self._step(sum(moment for _, moment in ends) / len(points)) if hessian else np.asarray,
+            step=self._step(np.sum([moment for _, moment in ends], axis=0) / len(points)) if hessian else np.asarray,
             convexity=lower if room > 0 else -math.inf,
             reach=min(reach, max(room, 0.0)),
             across=float(across),
