@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
 
 import riemdp as rd
-from riemdp.plots import plot_release, plot_utility, tradeoff
+from riemdp.plots import plot_comparison, plot_release, plot_summary, plot_utility, tradeoff
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, SKY, VERMILION, light
 
 
@@ -300,9 +300,28 @@ def matrices(values: list[Any], titles: list[str], colours: str, least: float) -
     return figure
 
 
+def tensors_of(seed: int, shift: float = 0.0) -> rd.Summary:
+    """A private summary of made-up tensors, as in the guide 'What can I get?'."""
+    space = rd.SPDAffine(3)
+    coords = np.random.default_rng(seed).normal(size=(2000, 6)) * [0.4, 0.2, 0.1, 0.05, 0.05, 0.05]
+    X = space.exp(space.from_coordinates(coords + shift * np.eye(6)[0], np.eye(3)), np.eye(3))
+    return rd.private_summary(X, rd.Ball(space, np.eye(3), 1.5), rd.GDP(1.0))
+
+
+def what_can_i_get() -> Figure:
+    """What `plot_summary` draws."""
+    return plot_summary(tensors_of(0), modes=2)
+
+
+def two_groups() -> Figure:
+    """What `plot_comparison` draws."""
+    return plot_comparison(tensors_of(0), tensors_of(1, 0.1), labels=("controls", "patients"))
+
+
 GUIDES: dict[str, Callable[[], Figure]] = {
     "start": start, "plan": plan, "hyperbolic": hyperbolic, "histograms": histograms,
     "choosing-ball": choosing_ball, "choosing-error": choosing_error, "choosing-budget": choosing_budget,
     "rotations": rotations, "subspaces": subspaces, "connectomes": connectomes, "cross-spectra": cross_spectra,
     "audit": audit, "ledger": ledger, "out-of-core": out_of_core, "cluster": cluster, "silos": silos,
+    "what-can-i-get": what_can_i_get, "what-can-i-get-groups": two_groups,
 }  # fmt: skip

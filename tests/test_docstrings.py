@@ -21,6 +21,7 @@ from riemdp import names
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
 from riemdp.statistics.catalogue import statistic_names
+from riemdp.statistics.mean import PLANNED
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 ORDER = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples"]
@@ -214,6 +215,7 @@ def test_examples_run(module, tmp_path, monkeypatch):
 def test_names_as_types_are_those_that_are_known():
     assert set(get_args(names.MechanismName)) == {"auto", *MECHANISMS}
     assert list(get_args(names.StatisticName)) == statistic_names()
+    assert list(get_args(names.PlannedName)) == PLANNED
     assert list(get_args(names.FeaturesName)) == list(_EXTRACTORS)
 
 
@@ -233,7 +235,7 @@ def test_basis_names_are_listed():
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(rd) == sorted(rd.__all__)
-    assert [name for name in dir(rd) if name.startswith("Priv")] == ["PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace"]
+    assert [name for name in dir(rd) if name.startswith("Priv")] == ["PrivateFrechetMean", "PrivateGeodesicRegression", "PrivateLDA", "PrivateLogisticRegression", "PrivateMDM", "PrivatePGA", "PrivateTangentSpace"]
     assert all(hasattr(rd, name) for name in dir(rd))
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp import plots, report
+from riemdp.group_report import write_comparison
 from riemdp.mechanisms import MECHANISMS
 from riemdp.privacy.release import Stage
 
@@ -260,9 +261,17 @@ def test_only_landmarks_have_links():
 DRAWN = {
     "release": lambda **where: plots.plot_release(some_release(rd.Sphere(2), rd.GDP(1.0)), simulations=5, **where),
     "matrix": lambda **where: plots.plot_release(some_release(rd.SPDAffine(3), rd.GDP(1.0)), simulations=5, **where),
+    "summary": lambda **where: plots.plot_summary(some_summary(1), **where),
+    "scree": lambda **where: plots.plot_scree(some_summary(1), **where),
+    "comparison": lambda **where: plots.plot_comparison(some_summary(1), some_summary(2), **where),
     "tradeoff": lambda **where: plots.plot_tradeoff(rd.GDP(1.0), **where),
     "utility": lambda **where: plots.plot_utility(some_ball(rd.Sphere(2)), rd.GDP(1.0), n=[10, 100], **where),
 }
+PANELS = {"release": 2, "matrix": 2, "summary": 3, "comparison": 2}
+
+
+def some_summary(seed: int) -> rd.Summary:
+    return rd.private_summary(rd.Sphere(2).random_point(40, seed), some_ball(rd.Sphere(2)), rd.GDP(5.0))
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -285,7 +294,7 @@ def test_on_a_part_of_a_figure(name, layout):
     left, right = figure.subfigures(1, 2)
     assert DRAWN[name](ax=left) is left
     panels = [ax for ax in left.axes if ax.get_label() != "<colorbar>"]
-    assert len(panels) == (2 if name in ("release", "matrix") else 1)
+    assert len(panels) == PANELS.get(name, 1)
     assert not right.axes
     assert bool(left.legends) == (layout is not None)  # where there is no room below, each panel has its own
     assert layout or any(ax.get_legend() for ax in panels)
@@ -299,7 +308,7 @@ def test_sizes_and_titles(name):
     assert "A title" in (figure.get_suptitle(), figure.axes[0].get_title())
     bare = DRAWN[name](title="")
     assert bare.get_suptitle() == ""
-    assert not bare.axes[0].get_title() or name in ("release", "matrix")  # there it is the panel's
+    assert not bare.axes[0].get_title() or name in PANELS  # there it is the panel's
 
 
 @pytest.mark.parametrize("where", [{"ax": 3}, {"size": 3}, {"size": (1, -2)}, {"size": (1, 1e9)}, {"size": (1, 2, 3)}, {"size": (1, float("nan"))}], ids=repr)
@@ -324,7 +333,8 @@ def test_a_notebook_shows_the_figure_once_and_sharp():
 
 
 @pytest.mark.parametrize("function", [plots.plot_release, plots.plot_utility, plots.plot_tradeoff, plots.tradeoff, plots.save_figure,
-                                      report.write_report, report.report_html],
+                                      plots.plot_summary, plots.plot_scree, plots.plot_comparison,
+                                      report.write_report, report.report_html, write_comparison],
                          ids=lambda function: function.__name__)  # fmt: skip
 def test_examples_in_docstrings_run(function, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

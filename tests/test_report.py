@@ -18,6 +18,7 @@ from markup import Page, words_apart
 from riemdp import plots, promises, report
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.errors import printable
+from riemdp.group_report import write_comparison
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install Debian's package chromium")
@@ -343,7 +344,25 @@ def test_a_summary_says_how_the_records_spread():
     summary = rd.private_summary(space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5), rd.GDP(1.0))
     words = words_apart(report.report_html(summary))
     assert f"How the records spread dispersion {summary.dispersion:.4g}" in words
+    reach = summary.region(0.95, of="population").reach
+    assert f"the mean of the population is at most {reach:.3g} from the released mean" in words
+    assert sum("Modes of the records" in alt for alt in Page(report.report_html(summary)).alts) == 2  # wide and narrow
     assert report._spread(report.Subject(replace(class_means()))) == ""
+
+
+def test_a_page_about_two_groups(tmp_path):
+    space = rd.SPDAffine(2)
+    first, second = (rd.private_summary(space.random_point(300, i), rd.Ball(space, np.eye(2), 1.5), rd.GDP(1.0)) for i in (1, 2))
+    write_comparison(first, second, tmp_path / "groups.html", labels=("<controls>", "patients"))
+    html = (tmp_path / "groups.html").read_text(encoding="utf-8")
+    words = words_apart(html)
+    found = rd.compare(first, second)
+    assert f"The means of <controls> and patients are {found.distance:.4g} apart" in words
+    assert f"{found.p_value:.3g}: so often" in words
+    assert all(text in words for text in (*found.assumptions, "300 records", "(μ = 1)-GDP", "spends nothing"))
+    assert "<controls>" not in html
+    with pytest.raises(rd.InputError, match="exists"):
+        write_comparison(first, second, tmp_path / "groups.html")
 
 
 # --- sections -----------------------------------------------------------------------------------------------

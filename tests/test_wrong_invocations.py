@@ -76,6 +76,21 @@ WRONG = {
     "size zero": (f"{MEAN} --size 0", "k = 0"),
     "integer overflow": (f"{MEAN} --size 99999999999999999999", "--size 99999999999999999999"),
     "more records than exist": (f"{PLAN} --epsilon 1 --records 1{'0' * 400}", "--records"),
+    # summaries
+    "summary as an array": (f"summary X.npy {PLACE} --mu 5 --out summary.npy", "pass the name of a .json file"),
+    "summary in silence": (f"summary X.npy {PLACE} --mu 5 --quiet", "pass --out summary.json"),
+    "second moments of no kind": (f"summary X.npy {PLACE} --mu 5 --second half --out s.json", "second = 'half'"),
+    "second moments of too many dimensions": ("summary wide.npy --space euclidean --center origin --radius 1 --mu 5 --second full --out s.json", "pass 'trace' or 'diagonal'"),
+    "summary of one record": ("summary one.npy --space euclidean --center origin --radius 1 --mu 1 --out s.json", "more than the ball's radius"),
+    "summary by another mechanism": (f"summary X.npy {PLACE} --epsilon 5 --mechanism kng --out s.json", "kng"),
+    "compare one": ("compare plane.json", "Missing argument"),
+    "compare what is not there": ("compare plane.json none.json", "none.json"),
+    "compare with itself": ("compare plane.json plane.json", "two groups of different people"),
+    "compare other spaces": ("compare plane.json round.json --report old2.html --plot old2.png", "of different spaces"),
+    "compare with a mean": ("compare plane.json mean-only.json", "does not tell how much records vary: pass what riemdp summary --out wrote"),
+    "compare with an array": ("compare plane.json X.npy", "X.npy"),
+    "compare over a file": ("compare plane.json plane2.json --plot old.png", "exists already"),
+    "compare onto itself": ("compare plane.json plane2.json --report plane.json", "--report plane.json"),
     # mechanisms
     "typo in mechanism": (f"{MEAN} --mechanism wraped-laplace {KEEP}", "mechanism = 'wraped-laplace'"),
     "typo in statistic": (f"{MEAN} --statistic median", "statistic = 'median'"),
@@ -206,6 +221,13 @@ def files(tmp_path_factory):
     for name, array in arrays.items():
         np.save(place / f"{name}.npy", array, allow_pickle=True)
     np.savez(place / "two.npz", a=X, b=X)
+    np.save(place / "wide.npy", np.zeros((3, 2049)))
+    np.save(place / "one.npy", np.zeros((1, 2)))
+    plane, around = rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.Ball(rd.Sphere(2), [0, 0, 1.0], 1.0)
+    for name, seed in (("plane", 0), ("plane2", 1)):
+        rd.private_summary(rd.Euclidean(2).random_point(200, seed), plane, "mu=5").save(place / f"{name}.json")
+    rd.private_summary(arrays["sphere"], around, "mu=5").save(place / "round.json")
+    rd.private_mean(arrays["sphere"], around, "mu=5").save(place / "mean-only.json")
     short = (place / "X.npy").read_bytes()[:-8]
     np.lib.format.write_array_header_1_0(promise := io.BytesIO(), {"descr": "<f8", "fortran_order": False, "shape": (10**14, 3, 3)})
     with zipfile.ZipFile(place / "short.npz", "w") as archive:

@@ -47,13 +47,24 @@ from riemdp.regions import Region
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
+from riemdp.statistics.median import private_median
+from riemdp.statistics.regression import private_regression
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums, private_summary_of_sums, site_sum
 from riemdp.statistics.summary import private_summary
+from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Modes, Summary
 from riemdp.version import __version__
 
 if TYPE_CHECKING:  # at run time they come through __getattr__
-    from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+    from riemdp.estimators import (
+        PrivateFrechetMean,
+        PrivateGeodesicRegression,
+        PrivateLDA,
+        PrivateLogisticRegression,
+        PrivateMDM,
+        PrivatePGA,
+        PrivateTangentSpace,
+    )
 
 __all__ = [
     "GDP",
@@ -85,11 +96,16 @@ __all__ = [
     "NoAdaptation",
     "Plan",
     "PrivateFrechetMean",
+    "PrivateGeodesicRegression",
+    "PrivateLDA",
+    "PrivateLogisticRegression",
     "PrivateMDM",
+    "PrivatePGA",
     "PrivateTangentSpace",
     "Product",
     "PureDP",
     "Region",
+    "Regression",
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
@@ -119,6 +135,8 @@ __all__ = [
     "plan",
     "private_mean",
     "private_mean_of_sums",
+    "private_median",
+    "private_regression",
     "private_summary",
     "private_summary_of_sums",
     "simulate",
@@ -126,12 +144,9 @@ __all__ = [
     "to_geomstats",
 ]
 
-_ESTIMATORS = ("PrivateFrechetMean", "PrivateMDM", "PrivateTangentSpace")
-
-
 def __getattr__(name: str) -> Any:
     """Estimators when first asked for: scikit-learn takes longer to import than all the rest."""
-    if name in _ESTIMATORS:
+    if name in __all__ and name.startswith("Private"):
         from riemdp import estimators
 
         return getattr(estimators, name)

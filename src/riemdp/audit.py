@@ -502,7 +502,7 @@ def audit(
 
     def draw(X: Any, size: int, seed: int) -> Array:
         records = Bounded(X.records, ball, X.groups) if isinstance(X, Grouped) else Bounded(X, ball)
-        return coordinates(simulated(prepared, records, size, seed), ball)
+        return coordinates(simulated(prepared, records, size, seed, prepared.query.kind), ball)
 
     options: dict[str, Any] = {"draws": count, "confidence": confidence, "seed": seed, "progress": progress}
     data = pairs if groups is None else whole_people(pairs, np.bincount(identities(groups).codes))

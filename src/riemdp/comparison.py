@@ -106,15 +106,15 @@ def compare(a: Summary, b: Summary) -> Comparison:
     >>> rd.compare(first, second).p_value < 1e-6
     True
     """
-    space = _common_space(a, b)
-    middle = _between(space, a, b)
-    parts = [_at(middle, mean_error(one), space) for one in (a, b)]
+    space = common_space(a, b)
+    parts = at_middle(space, a, b)
     delta, covariance = parts[1].coords - parts[0].coords, parts[0].covariance + parts[1].covariance
     statistic = float(delta @ np.linalg.solve(covariance, delta))
     return Comparison(float(space.dist(a.value, b.value)), statistic, _p_value(statistic, parts, covariance), space.dim)
 
 
-def _common_space(a: Summary, b: Summary) -> Space:
+def common_space(a: Summary, b: Summary) -> Space:
+    """Of two summaries; anything else is an InputError."""
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(
@@ -125,6 +125,12 @@ def _common_space(a: Summary, b: Summary) -> Space:
         raise InputError(f"the releases are of different spaces, {a.space!r} and {b.space!r}: pass two of one space.")
     space: Space = a.space
     return space
+
+
+def at_middle(space: Space, a: Summary, b: Summary) -> list[Part]:
+    """Both means and their errors, in coordinates at the point between them."""
+    middle = _between(space, a, b)
+    return [_at(middle, mean_error(one), space) for one in (a, b)]
 
 
 def _between(space: Space, a: Summary, b: Summary) -> Array:

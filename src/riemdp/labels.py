@@ -13,11 +13,16 @@ from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.privacy.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
+from riemdp.statistics.median import MEDIAN
 
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
     "tangent-mean": "tangent mean",
     CLASS_MEANS: "tangent means of the classes",
+    MEDIAN: "geometric median",
+    "geodesic-regression": "geodesic regression",
+    "logistic-regression": "logistic regression",
+    "linear-discriminant": "linear discriminant",
 }
 
 
@@ -48,7 +53,8 @@ def error_of_one(release: Release) -> float:
 
 def kind_of_ball(release: Release) -> str:
     """Whether the ball in which noise was drawn was given, 'public', or paid for and found, 'private'."""
-    return "private" if release.stages else "public"
+    is_given = not release.stages or release.statistic == MEDIAN  # whose steps leave the ball as it was
+    return "public" if is_given else "private"
 
 
 def named_numbers(release: Release, names: Sequence[str] | None = None) -> list[Numbers]:

@@ -16,6 +16,7 @@ MechanismName: TypeAlias = Literal[
     "pointwise-laplace",
 ]
 StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary"]
+PlannedName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary", "geometric-median", "geodesic-regression"]
 SecondMoments: TypeAlias = Literal["auto", "full", "diagonal", "trace"]
 CalibrationName: TypeAlias = Literal["analytic", "classical"]
 FeaturesName: TypeAlias = Literal["tuzel", "five"]

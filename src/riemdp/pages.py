@@ -15,6 +15,7 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit
 from riemdp.check import Check
+from riemdp.comparison import Comparison
 from riemdp.display import Numbers, Page, Table, page_of
 from riemdp.errors import RiemdpError
 from riemdp.labels import kind_of_ball, named_numbers, title
@@ -25,12 +26,15 @@ from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_percentage, promise
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.plans import PlanTable
 from riemdp.summaries.summary import Summary
 
 MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
 MOST_ENTRIES = 50  # of a ledger, the latest
+LEVEL = 0.95  # of regions
 MOST_MODES = 5  # of a summary
+MOST_LABELS = 12  # of a classifier
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
 
 
@@ -120,7 +124,39 @@ def spread_facts(summary: Summary) -> dict[str, str]:
     shares = ", ".join(f"{ratio:.0%}" for ratio in modes.ratios[:MOST_MODES])
     more = ", ..." if len(modes) > MOST_MODES else ""
     found = f"{len(modes)} beyond noise, with {shares}{more} of the variance" if len(modes) else "none beyond noise"
-    return {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
+    facts = {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
+    return facts | {f"{100 * LEVEL:g} % region": _region_words(summary)}
+
+
+def _region_words(summary: Summary) -> str:
+    """How far the regions reach, where they reach farthest."""
+    population, records = (summary.region(LEVEL, of=of) for of in ("population", "records"))
+    reach = f"at most {population.reach:.3g} from the released mean, of the records within {records.reach:.3g}"
+    return f"the mean of the population is {reach} (to first order)"
+
+
+@page_of.register
+def comparison_page(found: Comparison, labels: Sequence[str] = ("a", "b")) -> Page:
+    """How far two means are apart, and whether that is more than chance."""
+    first, second = labels
+    more = "more than" if found.p_value < 1 - LEVEL else "no more than"
+    name = f"The means of {first} and {second} are {found.distance:.4g} apart"
+    facts = {
+        "p-value": f"{found.p_value:.3g}: so often would equal means seem at least as far apart",
+        "in words": f"{more} what sampling and noise explain, at a level of {100 * (1 - LEVEL):.0f} %",
+        "statistic": f"T = {found.statistic:.4g} of {found.degrees:,} degrees of freedom",
+        "assuming": "; ".join(found.assumptions),
+    }
+    return Page(name, facts, line=f"{name}, p = {found.p_value:.3g}")
+
+@page_of.register
+def classifier_page(classifier: ClassifierRelease, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, and what it tells apart; what it learnt from has no radius to compare noise with."""
+    page = release_page(classifier, names)
+    labels = ", ".join(map(str, classifier.labels[:MOST_LABELS])) + ", ..." * (len(classifier.labels) > MOST_LABELS)
+    facts = {"expected error": f"{classifier.expected_error:.4g} in what is learnt (noise alone: root mean square)"}
+    facts["classes"] = f"{len(classifier.labels)}: {labels}"
+    return replace(page, facts=page.facts | facts)
 
 
 @page_of.register

@@ -161,6 +161,9 @@ class Shape(Protocol):
     def rim(self, radius: float, directions: Array) -> Array:
         """Points where it is the radius, in these directions; fewer where there are none."""
 
+    def reach(self, radius: float) -> float:
+        """How far from the middle points of the region may be, to first order."""
+
 
 @dataclass(frozen=True, eq=False)
 class InCoordinates:
@@ -180,6 +183,10 @@ class InCoordinates:
         coords = self.center + radius * directions @ self.axes.T
         points = self.chart.points(coords)
         return np.asarray(points[np.abs(self.lengths(points) - radius) <= RETURNS * radius])
+
+    def reach(self, radius: float) -> float:
+        """Along the longest axis."""
+        return radius * float(np.linalg.norm(self.axes, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +222,11 @@ class InAmbient:
             within = is_inside(middle)
             inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
         return self.space.exp_coords(inside * directions, self.value)[leaves[:, 0]]
+
+    def reach(self, radius: float) -> float:
+        """The farthest point of the rim, in a few hundred directions."""
+        rim = self.rim(radius, _directions(self.space.dim, 400))
+        return float(np.max(self.space.distance(self.value, rim), initial=0.0))
 
     def _far(self, radius: float) -> float:
         """A length that leads out of the region, or as far as makes sense."""
@@ -266,6 +278,19 @@ class Region:
     space: Space
     radius: float
     shape: Shape = field(repr=False)
+
+    @property
+    def reach(self) -> float:
+        """How far from its middle the region reaches where it reaches farthest, to first order in curved spaces.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> release = rd.private_mean(np.zeros((5000, 1)), rd.Ball(rd.Euclidean(1), [0.0], 1.0), rd.GDP(1.0))
+        >>> round(release.region(0.95).reach / release.scale, 2)  # standard deviations
+        1.96
+        """
+        return self.shape.reach(self.radius)
 
     def contains(self, points: ArrayLike) -> Array:
         """Which points belong to the region.

@@ -7,36 +7,47 @@ more of them.
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, cast
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD, counted, several, yours
-from riemdp.display import ABREAST, Numbers, Table, escape, numbers_html, page_of, paragraph, table_html
+from riemdp.display import Table, page_of, paragraph
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
 from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
+from riemdp.markup import (
+    both_widths,
+    data_uri,
+    facts_html,
+    figure_html,
+    image,
+    items,
+    numbers_tables,
+    rows_html,
+    section,
+    whole_page,
+)
 from riemdp.mechanisms import MECHANISMS
 from riemdp.names import StatisticName
 from riemdp.pages import center_words, plan_rows, spread_facts
-from riemdp.plots import figure_bytes, is_exact_tradeoff, plot_release, plot_tradeoff, symbolic
+from riemdp.plots import is_exact_tradeoff, plot_release, plot_summary, plot_tradeoff, symbolic
+from riemdp.plots.groups import FAR
 from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
+from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
 from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
     from riemdp.plots.panels import Links
 
@@ -136,49 +147,8 @@ def report_html(
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
     subject = Subject(release, ledger, names, links)
-    sections = "\n".join(filter(None, (section(subject) for section in SECTIONS)))
-    body = f'{_lead(subject)}\n{_picture(subject)}\n<div class="sections">\n{sections}\n</div>'
-    template = Template(files("riemdp").joinpath("report.html").read_text(encoding="utf-8"))
-    return template.substitute(title=escape(title(release)), version=escape(release.version), body=body)
-
-
-# --- pieces of HTML; everything that is not a literal here passes through escape() -----------------------------
-
-
-def _section(heading: str, *content: str) -> str:
-    return "\n".join(["<section>", f"<h2>{escape(heading)}</h2>", *filter(None, content), "</section>"])
-
-
-def _rows(table: Table, kind: str = "rows") -> str:
-    """A table whose rows become lists on the screen of a phone."""
-    return f'<div class="{kind}">{table_html(table)}</div>'
-
-
-def _items(texts: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
-
-
-def _data_uri(content: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
-def _image(figure: Figure) -> str:
-    return _data_uri(figure_bytes(figure, ".svg"), "image/svg+xml")
-
-
-def _img(source: str, alt: str, caption: str, narrow: str = "") -> str:
-    """A picture; `narrow` is another one for the screen of a phone."""
-    sources = {"roomy": source, "narrow": narrow} if narrow else {"": source}
-    images = "".join(f'<img class="{kind}" src="{one}" alt="{escape(alt)}">' for kind, one in sources.items())
-    return f"<figure>{images}<figcaption>{escape(caption)}</figcaption></figure>"
-
-
-def _numbers(numbers: Numbers) -> str:
-    """As one table; where there is no room for all of its columns, as several below one another."""
-    whole = numbers_html(numbers)
-    if not numbers.is_small or numbers.array.ndim < 2 or numbers.array.shape[1] <= ABREAST:
-        return whole
-    return f'<div class="roomy">{whole}</div><div class="narrow">{numbers_html(numbers, ABREAST)}</div>'
+    sections = [part(subject) for part in SECTIONS]
+    return whole_page(title(release), release.version, _lead(subject) + "\n" + _picture(subject), sections)
 
 
 # --- what was released -------------------------------------------------------------------------------------
@@ -204,26 +174,35 @@ def _picture(subject: Subject) -> str:
     )
     if release.kind != "point":
         alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
+    if isinstance(release, ClassifierRelease):
+        alt = f"Coefficients of the released {noun(release)}."
+        caption = "What speaks for each class, and what against it."
     asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
-    wide, narrow = (_image(plot_release(release, stacked=stacked, **asked)) for stacked in (False, True))
-    return _img(wide, alt, caption, narrow)
+    return both_widths(partial(plot_release, release, **asked), alt, caption)
 
 
 def _value(subject: Subject) -> str:
     release = subject.release
     file = json.dumps(release.to_dict(), indent=1).encode()
     size = f"{max(1, round(len(file) / 1024)):,} kB"
-    link = f'<a class="download" download="release.json" href="{_data_uri(file, "application/json")}">'
-    numbers = [_numbers(one) for one in named_numbers(release, subject.names)]
+    link = f'<a class="download" download="release.json" href="{data_uri(file, "application/json")}">'
+    numbers = [numbers_tables(one) for one in named_numbers(release, subject.names)]
     note = paragraph("The released value, to 4 digits; the file below has all of them, and everything else.", "note")
-    return _section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
+    return section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
 
 
 def _spread(subject: Subject) -> str:
     """How the records spread, if that was released."""
     if not isinstance(subject.release, Summary):
         return ""
-    return _section("How the records spread", _facts(spread_facts(subject.release).items()))
+    alt = f"Modes of the records: what lies {FAR:g} standard deviations from the mean; and the variances."
+    caption = (
+        "How the records vary, mode by mode. Variances below the dashed line cannot be told from noise; what is left "
+        "of the whole variance is shared among them. All of it comes from the one release and costs nothing more."
+    )
+    asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
+    picture = both_widths(partial(plot_summary, subject.release, **asked), alt, caption)
+    return section("How the records spread", facts_html(spread_facts(subject.release).items()), picture)
 
 
 # --- what is promised --------------------------------------------------------------------------------------
@@ -234,7 +213,7 @@ def _guarantee(subject: Subject) -> str:
     words, symbols = promise(guarantee, unit)
     formula = f'<p><span class="formula">{symbols}</span></p>'
     name = f"In symbols, {symbolic(guarantee)}: {guarantee.notion}, {guarantee.adjacency} adjacency. {neighbours(unit)}"
-    return _section("The guarantee", f'<div class="promise">{paragraph(words)}</div>', paragraph(name), formula)
+    return section("The guarantee", f'<div class="promise">{paragraph(words)}</div>', paragraph(name), formula)
 
 
 CLASSES_APART = (
@@ -253,7 +232,7 @@ def _attacker(subject: Subject) -> str:
         f"without the release, one is right 5 % of the time."
     )
     weak = paragraph("This promise is weak: such an attacker may be right more often than not.", "warning")
-    return _section(
+    return section(
         "What an attacker can and cannot learn",
         f'<div class="promise">{paragraph(sentence)}</div>',
         weak if bound > 0.5 else "",
@@ -261,7 +240,7 @@ def _attacker(subject: Subject) -> str:
         _tradeoff(guarantee, bound),
         paragraph(f"What stays hidden, up to that bound: whether {yours(unit)} in the data, and what sets it apart."),
         paragraph("What it does not hide:"),
-        _items([*NOT_HIDDEN, SEVERAL_RECORDS if unit == RECORD else f"how many {several(unit)} there are: public."]),
+        items([*NOT_HIDDEN, SEVERAL_RECORDS if unit == RECORD else f"how many {several(unit)} there are: public."]),
     )
 
 
@@ -270,7 +249,7 @@ def _tradeoff(guarantee: Guarantee, bound: float) -> str:
     alt = f"Trade-off curve of {symbolic(guarantee)}: at 5 % false alarms every attack misses at least {1 - bound:.1%}."
     note = "" if is_exact_tradeoff(guarantee) else " The curve is a bound, by the best conversions to (ε, δ)-DP."
     caption = "Errors of the best conceivable attack: the closer to the dashed diagonal, the less it learns." + note
-    return _img(_image(plot_tradeoff(guarantee)), alt, caption)
+    return figure_html(image(plot_tradeoff(guarantee)), alt, caption)
 
 
 NOT_HIDDEN = (
@@ -289,8 +268,8 @@ def _assumptions(subject: Subject) -> str:
     guarantee, unit = subject.release.guarantee, subject.release.unit
     other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
     fixed = f"one {unit} of the data is one unit of protection, and any {unit} may be replaced by {other}"
-    texts = _items([*guarantee.assumptions, fixed])
-    return _section("Assumptions", paragraph("The guarantee takes for granted:"), texts)
+    texts = items([*guarantee.assumptions, fixed])
+    return section("Assumptions", paragraph("The guarantee takes for granted:"), texts)
 
 
 # --- how good it is, and how it was made ---------------------------------------------------------------------
@@ -300,7 +279,7 @@ def _accuracy(subject: Subject) -> str:
     release = subject.release
     if release.kind != "point":
         text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
-        return _section("How accurate it is", paragraph(text), paragraph(NOISE_ONLY))
+        return section("How accurate it is", paragraph(text), paragraph(NOISE_ONLY))
     error, ball = error_of_one(release), "private ball" if release.stages else "ball"
     share = error / release.radius
     which = "each class's records" if has_classes(release) else "the records"
@@ -313,7 +292,7 @@ def _accuracy(subject: Subject) -> str:
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
     full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
     parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", full, _alternatives(release)]
-    return _section("How accurate it is", *parts)
+    return section("How accurate it is", *parts)
 
 
 NOISE_ONLY = (
@@ -337,7 +316,7 @@ def _stages(subject: Subject) -> str:
         "follows the spread of the records instead of the public ball. Each step is private; together they spend "
         "the guarantee above. A few records far from all others, on one side, count for less than in the mean of all."
     )
-    return _section("How the ball was found", paragraph(text), _rows(Table(head, rows, head[3:])))
+    return section("How the ball was found", paragraph(text), rows_html(Table(head, rows, head[3:])))
 
 
 def _alternatives(release: Release) -> str:
@@ -346,7 +325,7 @@ def _alternatives(release: Release) -> str:
     plans = sorted([own, *_other_plans(release)], key=lambda row: row.expected_error)
     caption = "What mechanisms that can give the same guarantee would do with the same ball and n; this one is marked."
     rows = replace(plan_rows(plans, release.radius), used=plans.index(own))
-    return paragraph(caption, "note") + _rows(rows) + _notes(plans)
+    return paragraph(caption, "note") + rows_html(rows) + _notes(plans)
 
 
 def _other_plans(release: Release) -> list[Plan]:
@@ -385,11 +364,7 @@ def _parameters(subject: Subject) -> str:
         ("rounding", rounding),
         ("riemdp", release.version),
     ]
-    return _section("Parameters", paragraph("All of them are public.", "note"), _facts(rows))
-
-
-def _facts(rows: Iterable[tuple[str, str]]) -> str:
-    return _rows(Table((), [*rows]), "facts")
+    return section("Parameters", paragraph("All of them are public.", "note"), facts_html(rows))
 
 
 def _ledger(subject: Subject) -> str:
@@ -400,13 +375,13 @@ def _ledger(subject: Subject) -> str:
     state = paragraph(f"State of {subject.ledger.path.name} when this page was made.", "note")
     tables = [_entries(table) for table in page.tables]
     warning = paragraph(page.warning, "warning") if page.warning else ""
-    return _section("Ledger", state, warning, _facts(page.facts.items()), *tables)
+    return section("Ledger", state, warning, facts_html(page.facts.items()), *tables)
 
 
 def _entries(table: Table) -> str:
     """The entries; on paper, which has two pages, the last ones."""
     note = paragraph(f"On paper: the latest {PRINTED}.", "note on-paper") if len(table.rows) > PRINTED else ""
-    return _rows(table, "rows entries") + note
+    return rows_html(table, "rows entries") + note
 
 
 # In this order, below the picture.

@@ -26,7 +26,8 @@ MAKERS = {
     "mechanisms/baselines.py: Extrinsic.draw", "mechanisms/baselines.py: Extrinsic.simulate",
     "mechanisms/baselines.py: Pointwise.draw", "mechanisms/baselines.py: Pointwise.simulate",
     "statistics/adaptive.py: Adaptive.insist", "statistics/adaptive.py: into_ball",
-    "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulate", "statistics/class_means.py: ClassSums.finish",
+    "statistics/median.py: Median._recorded", "statistics/median.py: Median.simulate", "statistics/trend.py: Trend.ends",
+    "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulate", "statistics/descent.py: Descent.run", "statistics/class_means.py: ClassSums.finish",
 }  # fmt: skip
 HELPERS = [
     visible.carry, visible._held, visible.from_origin, baselines.nearest_points, baselines._as_shapes, gradient._without_last_bits,

@@ -31,7 +31,7 @@ OTHER_BITS = {
 OTHER_DRAWS = {
     "audit.py: _Simulator.blocks": "an audit draws simulated releases of data that it has made up",
     "plots/": "panels of a figure draw themselves",
-    "cli/releasing.py: _finish": "files with pictures of what was released",
+    "cli/releasing.py: finish": "files with pictures of what was released",
 }
 
 

@@ -243,7 +243,7 @@ def test_the_release_names_its_unit(data, tmp_path):
     ledger = rd.Ledger(tmp_path / "ledger", rd.GDP(3.0))
     made = rd.private_mean(X, ball, rd.GDP(1.0), groups=ids, unit="patient", ledger=ledger, note="pilot")
     assert (made.n, made.unit) == (40, "patient")
-    assert "unit='patient'" in repr(made)
+    assert "40 patients" in repr(made)
     assert "one patient is replaced, with all records of that id" in str(made.guarantee)
     assert "the number of patients" in str(made.guarantee)
     [entry] = ledger.history()

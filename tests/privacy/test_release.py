@@ -236,7 +236,7 @@ def test_it_holds_and_shows_nothing_private():
     hidden = {"value": 0, "noisy": 0, "fill": 0}
     assert tame.to_dict() | hidden == wild.to_dict() | hidden
     public = {"value", "statistic", "guarantee", "mechanism", "scale", "sensitivity", "expected_error", "grid",
-              "space", "center", "radius", "n", "version", "stages", "kind", "noisy", "fill"}  # fmt: skip
+              "space", "center", "radius", "n", "version", "stages", "kind", "noisy", "fill", "unit"}  # fmt: skip
     assert set(vars(wild)) == public
     assert repr(tame).replace(repr(tame.value), "") == repr(wild).replace(repr(wild.value), "")
     assert repr(space) in repr(wild)

@@ -70,10 +70,10 @@ def from_geomstats(space: Any) -> Space:
 
     Examples
     --------
-    >>> from geomstats.geometry.hypersphere import Hypersphere  # doctest: +SKIP
     >>> import riemdp as rd
-    >>> rd.from_geomstats(Hypersphere(2))  # doctest: +SKIP
-    Sphere(d=2, curvature=1.0)
+    >>> hypersphere = rd.to_geomstats(rd.Sphere(2))
+    >>> type(hypersphere).__name__, rd.from_geomstats(hypersphere)
+    ('Hypersphere', Sphere(d=2, curvature=1.0))
     """
     names = type(space).__name__, type(getattr(space, "metric", None)).__name__
     if names not in READERS:

@@ -7,12 +7,16 @@ budget spent), 3 budget refused. Whoever closes the pipe early gets 141, and who
 from riemdp.cli.app import app, main
 from riemdp.cli.auditing import audit, demo
 from riemdp.cli.bookkeeping import ledger
+from riemdp.cli.classifying import classify
+from riemdp.cli.descending import median, regress
 from riemdp.cli.describing import descriptors
 from riemdp.cli.planning import check, plan
 from riemdp.cli.releasing import mean
+from riemdp.cli.summarising import compare, summary
 
-for command in (mean, plan, check, descriptors, audit, demo):
+for command in (mean, median, regress, summary, compare, plan, check, descriptors, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
+app.add_typer(classify, name="classify")
 
 __all__ = ["app", "main"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter
@@ -206,6 +207,31 @@ def takes_guarantee(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def unfolded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with an option for each field of an argument that is a dataclass of options."""
+    asked = inspect.signature(command, eval_str=True)
+    kinds: dict[str, Any] = {
+        one.name: one.annotation for one in asked.parameters.values() if is_dataclass(one.annotation)
+    }
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in kinds.items()}
+        command(**made, **given)
+
+    options = [
+        option
+        for one in asked.parameters.values()
+        for option in (_of_fields(one.annotation) if one.name in kinds else [one.replace(kind=Parameter.KEYWORD_ONLY)])
+    ]
+    run.__signature__ = asked.replace(parameters=options)  # type: ignore[attr-defined]
+    return run
+
+
+def _of_fields(kind: Any) -> list[Parameter]:
+    return [*inspect.signature(kind, eval_str=True).parameters.values()]
+
+
 def parse_budget(**options: float | None) -> Guarantee | None:
     """The budget, None if no option gives one."""
     given = any(value is not None for value in options.values())
@@ -262,6 +288,14 @@ MechanismOption = Annotated[
 StatisticOption = Annotated[
     str, typer.Option("--statistic", help=" or ".join(_STATISTICS), autocompletion=lambda: _STATISTICS)
 ]
+SecondOption = Annotated[
+    str,
+    typer.Option(
+        "--second",
+        help="Second moments: auto, full, diagonal or trace, which tells no modes.",
+        autocompletion=lambda: ["auto", "full", "diagonal", "trace"],
+    ),
+]
 CalibrationOption = Annotated[
     str, typer.Option("--calibration", help="Of Gaussian noise.", autocompletion=lambda: _CALIBRATIONS)
 ]
@@ -308,6 +342,14 @@ NamesOption = Annotated[
     str | None,
     typer.Option("--names", help="Of rows and columns, where shown: a,b,c or a file.", rich_help_panel=OUTPUT),
 ]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", help="The whole release (.json); of a mean also its value (.npy).", rich_help_panel=OUTPUT),
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="Page that explains the release, .html.", rich_help_panel=OUTPUT)
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=OUTPUT)]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)
 ]

@@ -20,6 +20,7 @@ import typer
 from riemdp.display import Page, Table
 from riemdp.errors import InputError, printable
 
+PAGE_FORMATS = (".html", ".htm")
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 ROOM = 2**20  # bytes that a disk must have left for an output, more than most take
 
@@ -112,18 +113,27 @@ def first_pass_bar() -> Iterator[Callable[[int, int], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    is_over = False
-
-    def report(done: int, total: int) -> None:
-        nonlocal is_over
-        if not is_over:
-            is_over = done == total
-            bar.update(reading, completed=done, total=total, visible=not is_over)
-            bar.update(computing, visible=is_over)
-
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        reading, computing = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
-        yield report
+        yield _Passes(bar)
+
+
+class _Passes:
+    """Two bars: of the first pass, and of all that follows, which has an end only if its steps are public."""
+
+    def __init__(self, bar: Any) -> None:
+        self.bar, self.is_over = bar, False
+        tasks = (bar.add_task(text, total=None, visible=False) for text in ("reading", "computing"))
+        self.reading, self.computing = tasks
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self.is_over:
+            self.is_over = done == total
+            self.bar.update(self.reading, completed=done, total=total, visible=not self.is_over)
+            self.bar.update(self.computing, visible=self.is_over)
+
+    def step(self, done: int, total: int) -> None:
+        """Of a number of steps that is public."""
+        self.bar.update(self.computing, completed=done, total=total)
 
 
 def check_outputs(

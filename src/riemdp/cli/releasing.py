@@ -1,4 +1,4 @@
-"""`riemdp mean`: the whole way from a file to a private mean.
+"""`riemdp mean`, and what all commands that release something share: the whole way from a file to a release.
 
 Everything that can fail is tried before the ledger is touched: the records' shape, the ball, the mechanism, and
 every path that will be written. Afterwards a release that was paid for is never lost: whatever cannot be written is
@@ -15,13 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
 from riemdp.cli.output import (
+    PAGE_FORMATS,
     PICTURE_FORMATS,
     check_outputs,
     entries,
@@ -38,58 +39,102 @@ from riemdp.errors import BudgetExceeded, InputError, RiemdpError, printable
 from riemdp.pages import balance, short
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from riemdp.accounting.guarantee import Guarantee
     from riemdp.privacy.bounded import Bounded
     from riemdp.privacy.ledger import Ledger
     from riemdp.privacy.release import Release
-    from riemdp.statistics.prepared import Prepared
     from riemdp.statistics.worth import Doubt
 
+    R = TypeVar("R", bound=Release)
+
+
+def _picture_of_release(release: Release, names: tuple[str, ...] | None) -> Figure:
+    from riemdp.plots import plot_release
+
+    return plot_release(release, names=names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What every command that releases something is asked, as it is typed.
+
+    A command takes it by `@o.takes_guarantee @o.unfolded`, beside options of its own, and gives it to `carry_out`.
+    """
+
+    data: o.RecordsArgument
+    space: o.SpaceOption
+    guarantee: o.Promise
+    center: o.CenterOption = None
+    radius: o.RadiusOption = None
+    eigenvalues: o.EigenvaluesOption = None
+    size: o.InferredSize = None
+    curvature: o.CurvatureOption = None
+    columns: o.ColumnsOption = None
+    header: o.HeaderOption = None
+    groups: o.GroupsOption = None
+    unit: o.UnitOption = None
+    anyway: o.AnywayOption = False
+    ledger: o.LedgerOption = None
+    existing_ledger: o.ExistingOption = False
+    anchor: o.AnchorOption = None
+    note: o.NoteOption = None
+    budget_epsilon: o.BudgetOption = None
+    budget_delta: o.BudgetOption = None
+    budget_mu: o.BudgetOption = None
+    budget_rho: o.BudgetOption = None
+    budget_alpha: o.BudgetOption = None
+    wait: o.WaitOption = 30.0
+    workers: o.WorkersOption = None
+    scheduler: o.SchedulerOption = None
+    out: o.OutOption = None
+    report: o.ReportOption = None
+    plot: o.PlotOption = None
+    names: o.NamesOption = None
+    force: o.ForceOption = False
+    as_json: o.JsonOption = False
+    quiet: o.QuietOption = False
+
+    @property
+    def budget(self) -> Guarantee | None:
+        """Of a new ledger."""
+        kinds = ("epsilon", "delta", "mu", "rho", "alpha")
+        return o.parse_budget(**{kind: getattr(self, f"budget_{kind}") for kind in kinds})
+
+    @property
+    def what(self) -> str:
+        """The data, as the ledger describes them."""
+        return note_for(self.data, self.note)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a command makes: the name that examples of files have, how it is kept, and its picture."""
+
+    name: str
+    kept_as: tuple[str, ...]  # endings of --out
+    picture: Callable[..., Figure] = _picture_of_release
+    is_whole_on_screen: bool = True  # whether all of it can be printed for people
+
+    @property
+    def example(self) -> str:
+        """Of a name for --out."""
+        return f"{self.name}{self.kept_as[0]}"
+
+
+MEAN = Kind("mean", (".npy", ".json"))
 
 
 @o.takes_guarantee
+@o.unfolded
 def mean(
-    data: o.RecordsArgument,
-    space: o.SpaceOption,
-    guarantee: o.Promise,
-    center: o.CenterOption = None,
-    radius: o.RadiusOption = None,
-    eigenvalues: o.EigenvaluesOption = None,
-    size: o.InferredSize = None,
-    curvature: o.CurvatureOption = None,
-    columns: o.ColumnsOption = None,
-    header: o.HeaderOption = None,
-    groups: o.GroupsOption = None,
-    unit: o.UnitOption = None,
+    request: Request,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     footpoint: o.FootpointOption = None,
     adapt: o.AdaptOption = False,
-    anyway: o.AnywayOption = False,
-    ledger: o.LedgerOption = None,
-    existing_ledger: o.ExistingOption = False,
-    anchor: o.AnchorOption = None,
-    note: o.NoteOption = None,
-    budget_epsilon: o.BudgetOption = None,
-    budget_delta: o.BudgetOption = None,
-    budget_mu: o.BudgetOption = None,
-    budget_rho: o.BudgetOption = None,
-    budget_alpha: o.BudgetOption = None,
-    wait: o.WaitOption = 30.0,
-    workers: o.WorkersOption = None,
-    scheduler: o.SchedulerOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The value (.npy), or the whole release (.json).", rich_help_panel=o.OUTPUT)
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Page that explains the release, .html.", rich_help_panel=o.OUTPUT)
-    ] = None,
-    plot: o.PlotOption = None,
-    names: o.NamesOption = None,
-    force: o.ForceOption = False,
-    as_json: o.JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=o.OUTPUT)] = False,
 ) -> None:
     """Release a differentially private Fréchet mean.
 
@@ -104,40 +149,52 @@ def mean(
     riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
+    carry_out(request, MEAN, asked, footpoint)
+
+
+def carry_out(request: Request, kind: Kind, asked: dict[str, Any], footpoint: str | None = None) -> None:
+    """From files to a release: `asked` is what `rehearse` takes, a statistic for instance."""
     from riemdp.accounting.unit import unit_of
-    from riemdp.io.data import open_records
-    from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.mean import rehearse
 
-    budget = o.parse_budget(
-        epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
-    )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
-    outputs.check(data, ledger, anchor, center, footpoint, names)
-    if quiet and out is None and not as_json:
-        raise InputError("--quiet without --out would lose the release: pass --out mean.npy.")
-    protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
-    crew = Workers(workers, scheduler)
-    stored = open_records(data, columns=columns, header=bool(header), without=who.column)
-    where = o.space_of(stored, space, size, curvature)
-    ball = o.parse_ball(where, center, radius, eigenvalues)
-    outputs = replace(outputs, names=o.parse_names(names, where))
-    asked: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
-    foot = None if footpoint is None else o.load_point(footpoint, where, "--footpoint")
-    records = Bounded(stored.for_workers(where) if crew else stored.points(where), ball, who.ids)
-    asked["unit"] = protected
-    prepared = rehearse(ball, records.n, guarantee, footpoint=foot, can_gather=records.can_gather, **asked)
-    _raise_doubts(prepared.doubts, anyway=anyway, quiet=quiet)
+    budget, outputs = request.budget, Outputs.asked_for(request, kind)
+    outputs.check(request.data, request.ledger, request.anchor, request.center, footpoint, request.names)
+    if request.quiet and request.out is None and not request.as_json:
+        raise InputError(f"--quiet without --out would lose the release: pass --out {kind.example}.")
+    protected, crew = unit_of(request.groups, request.unit), Workers(request.workers, request.scheduler)
+    records = _open_records(request, has_workers=bool(crew))
+    ball, space = records.ball, records.ball.space
+    outputs = replace(outputs, names=o.parse_names(request.names, space))
+    foot = None if footpoint is None else o.load_point(footpoint, space, "--footpoint")
+    public: dict[str, Any] = {"footpoint": foot, "can_gather": records.can_gather, "unit": protected}
+    prepared = rehearse(ball, records.n, request.guarantee, **public, **asked)
+    raise_doubts(prepared.doubts, anyway=request.anyway, quiet=request.quiet)
     with crew.at_work():
-        book = _open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
-        try:
-            release = _released(prepared, records, book, printable(Path(data).name if note is None else note))
-        except KeyboardInterrupt:
-            raise Interrupted(spent_without_release(guarantee, book)) from None
-        _finish(release, book, outputs, as_json=as_json, quiet=quiet)
+        how: dict[str, Any] = {"wait": request.wait, "anchor": request.anchor, "must_exist": request.existing_ledger}
+        book = open_ledger(request.ledger, budget, request.guarantee, **how)
+        release = released(partial(prepared.release, records), request.guarantee, book, request.what)
+        finish(release, book, outputs, as_json=request.as_json, quiet=request.quiet)
 
 
-def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
+def _open_records(request: Request, *, has_workers: bool) -> Bounded:
+    """The records in their ball, of which nothing is read yet but their form."""
+    from riemdp.io.data import open_records
+    from riemdp.privacy.bounded import Bounded
+
+    who = o.parse_groups(request.groups, request.data, request.header)
+    stored = open_records(request.data, columns=request.columns, header=bool(request.header), without=who.column)
+    space = o.space_of(stored, request.space, request.size, request.curvature)
+    ball = o.parse_ball(space, request.center, request.radius, request.eigenvalues)
+    return Bounded(stored.for_workers(space) if has_workers else stored.points(space), ball, who.ids)
+
+
+def note_for(data: str, note: str | None) -> str:
+    """What the ledger says of the records."""
+    return printable(Path(data).name if note is None else note)
+
+
+def raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
     """Refuse, before anything is spent, what public numbers call worthless; say what is merely doubtful."""
     grave = [doubt.in_numbers for doubt in doubts if doubt.is_grave]
     if grave and not anyway:
@@ -146,7 +203,7 @@ def _raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
         complain(f"warning: {doubt.in_numbers}")
 
 
-def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
+def finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_json: bool, quiet: bool) -> None:
     """Write and print what was paid for."""
     kept = drawn = False
     try:
@@ -163,29 +220,41 @@ def _finish(release: Release, ledger: Ledger | None, outputs: Outputs, *, as_jso
                 typer.echo(json.dumps(release.to_dict()))
             elif not quiet:
                 show(*_pages(release, ledger, outputs, done=drawn))
+                _echo_what_would_be_lost(release, outputs)
     if not (kept and drawn):
         raise typer.Exit(BAD_INPUT)
 
 
-def _released(prepared: Prepared, records: Bounded, ledger: Ledger | None, note: str) -> Release:
-    """The private mean as it was rehearsed, charged to the ledger."""
+def _echo_what_would_be_lost(release: Release, outputs: Outputs) -> None:
+    """All of it, for a machine, if it is neither on the screen nor in a file: it was paid for."""
+    if not (outputs.out or outputs.report or outputs.kind.is_whole_on_screen):
+        typer.echo(f"All of it, as --out {outputs.kind.example} would keep it:")
+        typer.echo(json.dumps(release.to_dict()))
+
+
+def released(
+    release: Callable[[Ledger | None, str], R], guarantee: Guarantee, ledger: WatchedLedger | None, note: str
+) -> R:
+    """What was rehearsed, charged to the ledger."""
     from riemdp.io.sources import reporting
 
     try:
         with first_pass_bar() as progress, reporting(progress):
-            return prepared.release(records, ledger, note)
+            return release(ledger, note)
+    except KeyboardInterrupt:
+        raise Interrupted(spent_without_release(guarantee, ledger)) from None
     except BudgetExceeded:
         assert ledger is not None
         left = ", ".join(f"{name} {text}" for name, text in balance(ledger).items())
         place = f"what is left of {ledger.path} ({left})"
-        raise BudgetExceeded(_refusal(prepared.query.guarantee, place)) from None
+        raise BudgetExceeded(_refusal(guarantee, place)) from None
 
 
 def _refusal(guarantee: Guarantee, place: str) -> str:
     return f"{short(guarantee)} does not fit into {place}: nothing was released or spent; ask for less."
 
 
-def _open_ledger(
+def open_ledger(
     path: Path | None,
     budget: Guarantee | None,
     guarantee: Guarantee,
@@ -228,6 +297,13 @@ class Outputs:
     force: bool  # whether they may replace others
     about_records: str = ""  # shown with the release
     names: tuple[str, ...] | None = None  # of rows and columns, wherever these are shown
+    kind: Kind = MEAN
+
+    @classmethod
+    def asked_for(cls, request: Request, kind: Kind) -> Outputs:
+        """Those of a request."""
+        about = o.about_lines(request.data, request.header, request.columns)
+        return cls(request.out, request.report, request.plot, request.force, about, kind=kind)
 
     @property
     def paths(self) -> list[Path]:
@@ -237,8 +313,8 @@ class Outputs:
     def check(self, *inputs: str | Path | None) -> None:
         """Before anything is spent: they can all be written."""
         formats = {
-            "--out": (self.out, (".npy", ".json")),
-            "--report": (self.report, (".html", ".htm")),
+            "--out": (self.out, self.kind.kept_as),
+            "--report": (self.report, PAGE_FORMATS),
             "--plot": (self.plot, PICTURE_FORMATS),
         }
         check_outputs(formats, inputs, force=self.force)
@@ -256,9 +332,9 @@ class Outputs:
 
             done = _attempt(lambda: write_report(release, report, ledger=ledger, names=self.names, force=self.force))
         if (plot := self.plot) is not None:
-            from riemdp.plots import plot_release, save_figure
+            from riemdp.plots import save_figure
 
-            draw = partial(plot_release, release, names=self.names)
+            draw = partial(self.kind.picture, release, names=self.names)
             done = _attempt(lambda: save_figure(draw(), plot, force=self.force)) and done
         return done
 
@@ -305,7 +381,8 @@ def _next(release: Release, ledger: Ledger | None, outputs: Outputs) -> list[str
     if outputs.report:
         steps = [f"Open {outputs.report} in a browser: it explains the promise to whoever reads the result."]
     else:
-        steps = ["Add --report mean.html the next time: a page that explains the promise to whoever reads the result."]
+        page = f"--report {outputs.kind.name}.html"
+        steps = [f"Add {page} the next time: a page that explains the promise to whoever reads the result."]
     if ledger:
         return [*steps, f"riemdp ledger show {shlex.quote(str(ledger.path))}  lists what was spent and what is left."]
     return [*steps, f"Nothing counted this. Another release adds to {short(release.guarantee)}: name a --ledger FILE."]

@@ -22,6 +22,7 @@ from riemdp.manifolds.base import Array
 from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
+from riemdp.privacy.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import private_mean
 from riemdp.written import BallMapping, as_ball
@@ -102,13 +103,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return as_ball(self.ball(X.shape[1]) if callable(self.ball) else self.ball, shape=tuple(X.shape))
 
     def _fit_mean(self, X: Any, groups: Any = None) -> Self:
+        return self._fit_release(X, groups, private_mean, **self._asked)
+
+    def _fit_release(self, X: Any, groups: Any, make: Callable[..., Release], **asked: Any) -> Self:
+        """What `make` releases of the records, and what all releases of a mean tell."""
         with all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
-            people = {"groups": groups, "unit": self.unit}
-            self.release_ = private_mean(
-                records, ball, self.guarantee, ledger=self.ledger, note=self.note, **people, **self._asked
-            )
+            asked |= {"groups": groups, "unit": self.unit, "ledger": self.ledger, "note": self.note}
+            self.release_: Any = make(records, ball, self.guarantee, **asked)
             self.ball_, self.mean_, self.guarantee_ = ball, self.release_.value, self.release_.guarantee
         return self
 

@@ -28,48 +28,48 @@ class Groups:
     column: Columns | None = None
 
 
-def open_groups(text: str, data: str, *, header: bool) -> Groups:
-    """What `--groups` names: a file, a file and a key or column of it, or a column of the table DATA."""
+def open_groups(text: str, data: str, *, header: bool, option: str = OPTION) -> Groups:
+    """What the option names, or another one for something of each record: a file, or a part of one, or of DATA."""
     file, _, key = text.rpartition(":")
     if Path(text).is_file() or Path(text).suffix == ".zarr":
-        return Groups(_ids(Path(text), ""))
+        return Groups(_ids(Path(text), "", option))
     if file and Path(file).is_file():
-        return Groups(_ids(Path(file), key))
+        return Groups(_ids(Path(file), key, option))
     if Path(data).suffix.lower() not in TABLES:
-        raise InputError(f"{OPTION} {text} is no file, and {data!r} no table with such a column: pass {FORMS}.")
-    column = Columns((text,), OPTION)
+        raise InputError(f"{option} {text} is no file, and {data!r} no table with such a column: pass {FORMS}.")
+    column = Columns((text,), option)
     return Groups(_column(Path(data), column, header=header), column)
 
 
-def _ids(path: Path, key: str) -> Any:
+def _ids(path: Path, key: str, option: str) -> Any:
     """Those of a file of their own."""
     suffix = path.suffix.lower()
     if suffix in TABLES:
         is_named = bool(key) and not key.isdecimal()  # whoever names a column says that the first line holds names
-        return _column(path, Columns((key,), OPTION) if key else None, header=is_named)
+        return _column(path, Columns((key,), option) if key else None, header=is_named)
     if key and suffix != ".npz":
-        raise InputError(f"{OPTION} {path}:{key}: only .npz files and tables have parts; leave out {key!r}.")
+        raise InputError(f"{option} {path}:{key}: only .npz files and tables have parts; leave out {key!r}.")
     if suffix == ".npy":
-        return _npy(path)
+        return _npy(path, option)
     if suffix == ".npz":
-        return _in_a_row(_npz(path, key), path)
+        return _in_a_row(_npz(path, key), path, option)
     if suffix == ".zarr":
-        return _in_a_row(_zarr(path), path)
-    raise InputError(f"{OPTION} {path} has no known format: pass {FORMS}.")
+        return _in_a_row(_zarr(path), path, option)
+    raise InputError(f"{option} {path} has no known format: pass {FORMS}.")
 
 
-def _npy(path: Path) -> Any:
+def _npy(path: Path, option: str) -> Any:
     """Texts too, but no pickled objects, which could do anything."""
     with one_sentence(path, "save it again, with numpy.save, as an array of numbers or texts"):
-        return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path))
+        return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path, option))
 
 
-def _in_a_row(array: Any, path: Path) -> Any:
+def _in_a_row(array: Any, path: Path, option: str) -> Any:
     """One id each: a table with one column is as good."""
     if len(array.shape) == 2 and array.shape[1] == 1:
         return np.asarray(array)[:, 0]
     if len(array.shape) != 1:
-        raise InputError(f"{OPTION} {path} has shape {tuple(array.shape)}: pass one id for each record.")
+        raise InputError(f"{option} {path} has shape {tuple(array.shape)}: pass one for each record.")
     return array
 
 

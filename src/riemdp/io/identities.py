@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from riemdp.errors import InputError
 from riemdp.io.cells import equals_itself
-from riemdp.io.sources import is_dask
+from riemdp.io.sources import forget_pages, is_dask
 
 Array = NDArray[Any]
 STEP = 2**18  # ids looked at at once
@@ -122,8 +122,11 @@ def _cells(cells: Sequence[Any]) -> Array:
 
 
 def _slices(array: Any) -> Iterator[Array]:
+    """A memory map's pages are forgotten once they are used."""
     for start in range(0, array.shape[0], STEP):
-        yield np.asarray(array[start : start + STEP])
+        piece = np.asarray(array[start : start + STEP])
+        yield piece
+        forget_pages(piece)
 
 
 # --- texts and objects: a dictionary ---------------------------------------------------------------------------
@@ -180,7 +183,7 @@ def _of_cells(column: _Column) -> Identities:
 def _of_numbers(column: _Column) -> Identities:
     """Keys of 64 bits, sorted; or, if they are close to each other, as they are."""
     (records,) = column.shape
-    keys, missing, start = np.empty(records, dtype=np.int64), np.empty(records, dtype=bool), 0
+    keys, missing, start = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool), 0
     for piece in column.pieces():
         stop = start + len(piece)
         keys[start:stop], missing[start:stop] = _key(piece)

@@ -73,8 +73,11 @@ class People:
         codes, kernels = self.identities.codes, kernels_chosen_for(self.n)  # the number of records is private
         for part in self.records.each(_PerPerson(self.coordinates, self.grid, kernels, codes, start, stop)):
             totals.add(part)
-        blocks = (slice(i, i + self._block) for i in range(0, stop - start, self._block))
-        return Held(tuple(totals.means(block) * 2.0**self.grid for block in blocks), start)
+        blocks = [slice(i, i + self._block) for i in range(0, stop - start, self._block)]
+        rows = totals.high.view(np.float64)  # in the place of the sums, which nobody needs any more
+        for block in blocks:
+            rows[block] = totals.means(block) * 2.0**self.grid
+        return Held(tuple(rows[block] for block in blocks), start)
 
     @property
     def _block(self) -> int:
@@ -143,12 +146,13 @@ class _Totals:
     @classmethod
     def of(cls, people: int, dim: int) -> _Totals:
         """Nothing yet."""
-        return cls(np.zeros((people, dim), np.int64), np.zeros((people, dim), np.int64), np.zeros(people, np.int64))
+        return cls(np.zeros((people, dim), np.int64), np.zeros((people, dim), np.int32), np.zeros(people, np.int64))
 
     def add(self, part: _Sums) -> None:
-        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0."""
-        self.high[part.people] += part.sums >> HALF
-        self.low[part.people] += part.sums & MASK
+        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; beyond its bits low is carried."""
+        low = self.low[part.people] + (part.sums & MASK)
+        self.high[part.people] += (part.sums >> HALF) + (low >> HALF)
+        self.low[part.people] = low & MASK
         self.counts[part.people] += part.counts
 
     def means(self, people: slice) -> Array:
@@ -156,9 +160,8 @@ class _Totals:
 
         With high = q m + rest, 0 <= rest < m: sum/m = q 2^HALF + (rest 2^HALF + low)/m, and what is divided fits.
         """
-        m, low = self.counts[people, None], self.low[people]
-        high, low = self.high[people] + (low >> HALF), low & MASK
-        whole, rest = np.divmod(high, m)
-        part, left = np.divmod((rest << HALF) + low, m)
+        m = self.counts[people, None]
+        whole, rest = np.divmod(self.high[people], m)
+        part, left = np.divmod((rest << HALF) + self.low[people], m)
         down = (whole << HALF) + part
         return np.asarray(down + ((down < 0) & (left > 0)), dtype=np.float64)

@@ -13,7 +13,7 @@ import mmap
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -122,6 +122,15 @@ def reporting(progress: Progress | None) -> Iterator[None]:
         yield
     finally:
         _progress.reset(token)
+
+
+def stepwise(items: Sequence[T]) -> Iterator[T]:
+    """The items, one by one; a progress that can tell steps, whose number is public, sees them go by."""
+    tell = getattr(_progress.get(), "step", None)
+    for done, item in enumerate(items):
+        if tell is not None:
+            tell(done, len(items))
+        yield item
 
 
 # --- one machine: arrays, memory maps, and whatever is read by slices of rows ---------------------------------

@@ -51,7 +51,7 @@ def plain_array(array: Array) -> Any:
     return {"real": array.real.tolist(), "imaginary": array.imag.tolist()}
 
 
-def _joined(value: Any) -> Any:
+def joined_array(value: Any) -> Any:
     """What `plain_array` took apart, put together; anything else as it is."""
     if not (isinstance(value, dict) and set(value) == {"real", "imaginary"}):
         return value
@@ -108,10 +108,11 @@ def read_value(value: Any, kind: Kind, space: Space, name: str = "value") -> Val
 
 def read_point(value: Any, space: Space, name: str) -> Array:
     """A point of the space, as users see it."""
-    return np.asarray(space.write(space.one_point(_joined(value), name), space.origin))
+    return np.asarray(space.write(space.one_point(joined_array(value), name), space.origin))
 
 
-def _tangent_vector(value: Any, space: Space, name: str) -> Array:
+def read_tangent(value: Any, space: Space, name: str) -> Array:
+    """A tangent vector, in the form of a point."""
     return _finite(value, name, "tangent vector", lambda array: array.shape == space.point_shape)
 
 
@@ -123,9 +124,14 @@ def _numbers(value: Any, space: Space, name: str) -> Array:  # noqa: ARG001
     return _finite(value, name, "numbers", lambda array: array.ndim == 1 and array.size > 0)
 
 
+def read_numbers(value: Any, name: str) -> Array:
+    """Finite numbers, in an array of any shape; anything else is an InputError."""
+    return _finite(value, name, "numbers", lambda array: array.size > 0)
+
+
 def _finite(value: Any, name: str, kind: str, is_right: Callable[[Array], bool]) -> Array:
     try:
-        array = np.asarray(_joined(value))
+        array = np.asarray(joined_array(value))
         array = array if array.dtype.kind == "c" else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _strange(name, kind) from None
@@ -140,7 +146,7 @@ def _strange(name: str, kind: Kind) -> InputError:
 
 KINDS: dict[str, Callable[[Any, Space, str], Array]] = {
     "point": read_point,
-    "tangent vector": _tangent_vector,
+    "tangent vector": read_tangent,
     "symmetric matrix": _symmetric_matrix,
     "numbers": _numbers,
 }

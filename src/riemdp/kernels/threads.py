@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+AHEAD = 4  # tasks
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 
@@ -49,8 +50,23 @@ def each_range(task: Callable[[int, int], T], n: int, grain: int) -> Iterator[T]
     ranges = _ranges(n, grain)
     if _one_by_one(ranges):
         return (task(*r) for r in ranges)
-    # Each task in a copy of the caller's context: NumPy keeps there whether to warn.
-    return _pool().map(lambda c, r: c.run(_in_this_thread, task, *r), [copy_context() for _ in ranges], ranges)
+    return _a_few_ahead(task, ranges)
+
+
+def _a_few_ahead(task: Callable[[int, int], T], ranges: list[tuple[int, int]]) -> Iterator[T]:
+    """No more results than AHEAD for each thread wait for a caller who is slower than the threads."""
+    waiting: deque[Future[T]] = deque()
+    try:
+        for start, stop in ranges:
+            # In a copy of the caller's context: NumPy keeps there whether to warn.
+            waiting.append(_pool().submit(copy_context().run, _in_this_thread, task, start, stop))
+            if len(waiting) >= AHEAD * thread_count():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for unwanted in waiting:
+            unwanted.cancel()
 
 
 def _ranges(n: int, grain: int) -> list[tuple[int, int]]:

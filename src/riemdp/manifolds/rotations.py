@@ -164,7 +164,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
         Parameters
         ----------
-        raw : array or scipy.spatial.transform.Rotation
+        raw : array of shape (..., 3, 3), (..., 4) or (..., 3), or scipy.spatial.transform.Rotation
             Matrices (..., 3, 3), of which the nearest rotation is taken; quaternions (..., 4) of either sign and any
             length; rotation vectors (..., 3), in radians.
         form : {'matrix', 'quaternion', 'rotvec'}, optional

@@ -9,6 +9,7 @@ from riemdp.plots.guarantees import is_exact_tradeoff, plot_tradeoff, symbolic, 
 from riemdp.plots.panels import simulated_releases
 from riemdp.plots.releases import PICTURES, plot_release
 from riemdp.plots.style import check_picture_path, figure_bytes, save_figure
+from riemdp.plots.summaries import plot_comparison, plot_scree, plot_summary
 from riemdp.plots.utility import STYLES, plot_utility
 
 __all__ = [
@@ -17,7 +18,10 @@ __all__ = [
     "check_picture_path",
     "figure_bytes",
     "is_exact_tradeoff",
+    "plot_comparison",
     "plot_release",
+    "plot_scree",
+    "plot_summary",
     "plot_tradeoff",
     "plot_utility",
     "save_figure",

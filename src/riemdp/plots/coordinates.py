@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from riemdp.io.values import numbers_of
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, Panel, View
+from riemdp.plots.panels import RELEASED, Drawn, Panel, View
 from riemdp.plots.style import BLUE, ORANGE, light, name_ticks
 
 MOST_NAMES = 60  # of entries
@@ -29,6 +30,23 @@ def coordinate_panels(view: View) -> list[Panel]:
             ax.set_xlabel("")
 
     return [Panel(draw)]
+
+
+def coordinate_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+    """What leads from the first to the last, in orthonormal coordinates there."""
+    base, last = view.inner(drawn[0].point), drawn[-1]
+    steps = view.coordinates(view.inner(last.point), base)
+
+    def draw(ax: Any) -> None:
+        ax.bar(np.arange(1, len(steps) + 1), steps, color=last.style["color"], width=0.7)
+        ax.axhline(0, color="0.6", linewidth=0.8)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel("number of the coordinate", fontsize=9)
+        ax.set_title(f"from {drawn[0].name} to {last.name}", fontsize=10)
+        _name_entries(ax, view, len(steps))
+        light(ax)
+
+    return Panel(draw)
 
 
 def entry_panels(view: View) -> list[Panel]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from riemdp.errors import InputError, printable
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, Links, Panel, View, draw_cloud
+from riemdp.plots.panels import RELEASED, Drawn, Links, Panel, View, draw_cloud
 from riemdp.plots.style import bare
 
 MOST_DOTS = 4000  # of landmarks of simulated releases
@@ -19,7 +20,7 @@ def landmark_panels(view: View) -> list[Panel]:
     """Landmarks of the released mean over those of the centre, all turned onto the centre."""
     center = view.ball.inner_center
     few = view.cloud[: max(20, MOST_DOTS // len(center))]
-    released, cloud = (_turned(view.inner(p), center) for p in (view.release.value, few))
+    released, cloud = (turned(view.inner(p), center) for p in (view.release.value, few))
 
     links = linked(view.links, len(center))
 
@@ -33,6 +34,22 @@ def landmark_panels(view: View) -> list[Panel]:
         bare(ax, f"landmarks, turned and scaled to the {view.whose} centre")
 
     return [Panel(draw)]
+
+
+def landmark_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+    """Outlines over one another, all turned onto the first."""
+    shapes = [view.inner(one.point) for one in drawn]
+    links, onto = linked(view.links, len(shapes[0])), shapes[0]
+
+    def draw(ax: Any) -> None:
+        dots: dict[str, Any] = {"marker": ".", "markersize": 5 if len(onto) <= 60 else 2, "linewidth": 1.6}
+        for shape, one in zip(shapes, drawn, strict=True):
+            _draw_linked(ax, turned(shape, onto), links, dots | one.style | {"label": "_dots"})
+            ax.plot([], [], **one.style)  # the legend has lines
+        ax.margins(0.08)
+        bare(ax, "")
+
+    return Panel(draw)
 
 
 def linked(links: Links, count: int) -> list[tuple[int, int]]:
@@ -51,7 +68,7 @@ def linked(links: Links, count: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _turned(shapes: Array, onto: Array) -> Array:
+def turned(shapes: Array, onto: Array) -> Array:
     """Pre-shapes w times the phase that makes z* w positive."""
     inner = (onto.conj() * shapes).sum(axis=-1, keepdims=True)
     size = np.abs(inner)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, ROUND, SIMULATED, Panel, View
+from riemdp.plots.panels import RELEASED, ROUND, SIMULATED, Drawn, Panel, View
 from riemdp.plots.style import BLACK, BLUE, SKY, light, log_scale, name_ticks
 
 MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
@@ -19,22 +20,57 @@ def matrix_panels(view: View) -> list[Panel]:
     """The entries, and the matrix as an ellipse, an ellipsoid or its spectrum."""
     k = view.release.value.shape[-1]
     other = {2: Panel(lambda ax: _ellipses(ax, view)), 3: Panel(lambda ax: _ellipsoids(ax, view), is_solid=True)}
-    return [Panel(lambda ax: _heat_map(ax, view)), other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
+    entries = Panel(lambda ax: _heat_map(ax, view.release.value, view.names))
+    return [entries, other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
 
 
-def _heat_map(ax: Any, view: View) -> None:
+def matrix_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+    """Ellipses over, or ellipsoids beside one another; of larger matrices what leads from the first to the last."""
+    matrices = [(np.asarray(one.point), one.style) for one in drawn]
+    if len(matrices[0][0]) == 2:
+        return Panel(lambda ax: _ellipses_over(ax, matrices))
+    if len(matrices[0][0]) == 3:
+        return Panel(lambda ax: _ellipsoids_beside(ax, matrices), is_solid=True)
+    step = np.asarray(view.release.space.log(drawn[-1].point, drawn[0].point))
+    return Panel(lambda ax: _heat_map(ax, step, view.names, f"from {drawn[0].name}\nto {drawn[-1].name}"))
+
+
+def _ellipses_over(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]) -> None:
+    for matrix, style in matrices:
+        ax.plot(*outline(matrix).T, **({"linewidth": 1.8} | style))
+    extent = 1.1 * max(np.abs(outline(matrix)).max() for matrix, _ in matrices)
+    ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
+    light(ax)
+
+
+def _ellipsoids_beside(ax: Any, matrices: Sequence[tuple[Array, dict[str, Any]]]) -> None:
+    """The first in the middle of the others, to see from small to large."""
+    meshes = [mesh(matrix) for matrix, _ in matrices]
+    size = 2.2 * max(float(np.abs(one).max()) for one in meshes)
+    places = [0.0, -1.0, 1.0] if len(meshes) == 3 else [*range(len(meshes))]
+    for (x, y, z), place, (_, style) in zip(meshes, places, matrices, strict=True):
+        lines = style | {"linewidth": 0.7, "linestyle": "-", "rstride": 3, "cstride": 3}
+        ax.plot_wireframe(x + place * size, y, z, **lines)
+    wide = (max(places) - min(places) + 1) * size / 2
+    middle = (max(places) + min(places)) * size / 2
+    ax.set(xlim=(middle - wide, middle + wide), ylim=(-size / 2, size / 2), zlim=(-size / 2, size / 2))
+    ax.set_box_aspect((2 * wide / size, 1, 1), zoom=0.98 if len(meshes) > 2 else 1.15)
+    ax.view_init(elev=15, azim=-90)
+    ax.set_axis_off()
+
+
+def _heat_map(ax: Any, matrix: Array, names: Sequence[str], title: str = "entries of the released mean") -> None:
     """Entries as colours; small matrices also as numbers, large ones with a dash in negative cells."""
-    matrix = view.release.value
     top, k = float(np.abs(matrix).max()), len(matrix)
     shown = ax.imshow(matrix, cmap="PuOr_r", vmin=-top, vmax=top)
     ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.03).outline.set_visible(False)
-    ticks = np.unique(np.linspace(0, k - 1, min(k, MOST_NAMES if view.names else 8)).astype(int))
-    names = view.names or [str(i + 1) for i in range(k)]
+    ticks = np.unique(np.linspace(0, k - 1, min(k, MOST_NAMES if names else 8)).astype(int))
+    texts = names or [str(i + 1) for i in range(k)]
     for axis in (ax.xaxis, ax.yaxis):
-        name_ticks(axis, ticks, [names[i] for i in ticks])
+        name_ticks(axis, ticks, [texts[i] for i in ticks])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_title("entries of the released mean", fontsize=10)
+    ax.set_title(title, fontsize=10)
     _label_cells(ax, matrix, top)
 
 
@@ -50,7 +86,7 @@ def _label_cells(ax: Any, matrix: Array, top: float) -> None:
         ax.text(j, i, f"{entry:.2g}", ha="center", va="center", fontsize=13 - k, color=colour)
 
 
-def _outline(matrix: Array) -> Array:
+def outline(matrix: Array) -> Array:
     """The ellipse xᵀ A⁻¹ x = 1: one standard deviation of a normal law of covariance A."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(ROUND @ (vectors * np.sqrt(np.maximum(values, 0))).T)
@@ -59,10 +95,10 @@ def _outline(matrix: Array) -> Array:
 def _ellipses(ax: Any, view: View) -> None:
     ax.plot([], [], color=SKY, linewidth=1, label=SIMULATED)
     for matrix in view.cloud[:50]:
-        ax.plot(*_outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
-    ax.plot(*_outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label=f"{view.whose} centre")
-    ax.plot(*_outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
-    extent = 1.25 * max(np.abs(_outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
+        ax.plot(*outline(matrix).T, color=SKY, alpha=0.35, linewidth=0.7)
+    ax.plot(*outline(np.asarray(view.ball.center)).T, color=BLACK, linestyle="--", label=f"{view.whose} centre")
+    ax.plot(*outline(view.release.value).T, color=BLUE, linewidth=2.2, label="released mean")
+    extent = 1.25 * max(np.abs(outline(m)).max() for m in (view.release.value, np.asarray(view.ball.center)))
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("ellipse of one standard deviation", fontsize=10)
     light(ax)

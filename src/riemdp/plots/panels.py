@@ -18,7 +18,9 @@ from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.release import Release
 from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import statistic_for
+from riemdp.statistics.median import Median
 from riemdp.statistics.moments import Moments
+from riemdp.statistics.regression import GeodesicRegression
 from riemdp.summaries.summary import Summary
 
 RELEASED: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 9, "mec": "white", "label": "released mean"}
@@ -27,6 +29,7 @@ RIM: dict[str, Any] = {"color": ORANGE, "linewidth": 2, "linestyle": "--"}
 CLOUD: dict[str, Any] = {"color": SKY, "s": 9, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 1.5}
 SIMULATED = "simulated releases"
 Links = str | Sequence[tuple[int, int]]
+OF_MANY = (Median.name, GeodesicRegression.name)  # releases, of which no single law tells
 TURN = np.linspace(0, 2 * math.pi, 361)
 ROUND = np.stack([np.cos(TURN), np.sin(TURN)], axis=-1)  # unit vectors of the plane
 
@@ -91,12 +94,21 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
     A released mean outside the ball is moved onto it, as records are. One record, the released mean, stands for
     all: each mechanism's law depends on the number of records through its scale alone.
     """
+    if release.statistic in OF_MANY:
+        return _around_the_value(release, size, seed)
     ball, foot = release.ball, np.zeros(release.space.dim)
     mechanism = by_name(release.mechanism)
     statistic = statistic_for(mechanism, _asked(release), foot).with_scale(release.scale)
     law = ReleaseLaw(statistic, mechanism, release.scale, ball, release.n, foot)
     value = law.statistic.value(Bounded(release.value[None], ball), foot)
     return release.space.write(law.simulate(value, np.random.default_rng(seed), size), ball.center)
+
+
+def _around_the_value(release: Release, size: int, seed: int) -> Array:
+    """Of what is made of many releases: normal coordinates at the value, of the predicted error."""
+    space, rng = release.space, np.random.default_rng(seed)
+    coords = release.expected_error / math.sqrt(space.dim) * rng.standard_normal((size, space.dim))
+    return space.write(space.exp_coords(coords, space.read(release.value, "value")), release.center)
 
 
 def _asked(release: Release) -> str | Statistic:
@@ -110,6 +122,19 @@ class Panel:
 
     draw: Callable[[Any], None]
     is_solid: bool = False  # has three axes
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A point that is drawn among others, and how."""
+
+    point: Array
+    style: dict[str, Any]  # colour, line and label
+
+    @property
+    def name(self) -> str:
+        """As the legend has it."""
+        return str(self.style["label"])
 
 
 def draw_cloud(ax: Any, xy: Array) -> None:

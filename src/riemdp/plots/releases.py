@@ -10,14 +10,19 @@ from riemdp.errors import InputError
 from riemdp.labels import checked_names, named_numbers
 from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
+from riemdp.plots.classifiers import classifier_panels
 from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
-from riemdp.plots.panels import Links, Panel, View
+from riemdp.plots.panels import RELEASED, Links, Panel, View
+from riemdp.plots.regressions import regression_panels
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
 from riemdp.privacy.release import Release
+from riemdp.statistics.classifier import ClassifierRelease
+from riemdp.statistics.median import MEDIAN
+from riemdp.summaries.regression import Regression
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,13 +126,13 @@ def plot_release(
     if not isinstance(release, Release):
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     named_numbers(release, names)  # refuses names that do not fit
-    _require_landmarks(release, links)
+    require_landmarks(release, links)
     drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
     view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
-    picture = PICTURES.get(release.space.picture, coordinate_panels)
-    panels = (picture if release.kind == "point" else number_panels)(view)
+    panels = release_panels(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
-    _draw(panels, place, stacked)
+    draw_panels(panels, place, stacked)
+    _call_it_median(place, release)
     _entitle(place, view, title)
     legend(place, 2 if stacked else 3 if len(panels) == 1 else 5)
     if ax is None and view.names:
@@ -135,7 +140,27 @@ def plot_release(
     return place
 
 
-def _require_landmarks(release: Release, links: Links | None) -> None:
+def _call_it_median(place: Any, release: Release) -> None:
+    """Marks of what was released, by its name."""
+    for axes in getattr(place, "axes", [place]) if release.statistic == MEDIAN else []:
+        for mark in [*axes.get_lines(), *axes.collections]:
+            if mark.get_label() == RELEASED["label"]:
+                mark.set_label("released median")
+
+
+def release_panels(view: View) -> list[Panel]:
+    """The picture of a classifier, of a regression, the one that the space asks for, or that of numbers."""
+    release = view.release
+    if isinstance(release, ClassifierRelease):
+        return classifier_panels(view)
+    if isinstance(release, Regression):
+        return regression_panels(view)
+    picture = PICTURES.get(release.space.picture, coordinate_panels)
+    return (picture if release.kind == "point" else number_panels)(view)
+
+
+def require_landmarks(release: Release, links: Links | None) -> None:
+    """Refuse links of what has no landmarks."""
     if links is not None and (release.kind != "point" or release.space.picture != "landmarks"):
         raise InputError(f"links = {links!r:.100}: only landmarks have links between them; leave it out.")
 
@@ -146,7 +171,7 @@ def _usual_size(panels: int, stacked: bool) -> Size:
     return 6.0 if panels == 1 else 9.6, 5.2
 
 
-def _draw(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
+def draw_panels(panels: Sequence[Panel], place: Any, stacked: bool) -> None:
     """All panels on a figure, the first one on axes."""
     rows, columns = (len(panels), 1) if stacked else (1, len(panels))
     for i, panel in enumerate(panels):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,20 @@ from riemdp.plots.panels import RELEASED, ROUND, Panel, View, draw_cloud
 from riemdp.plots.style import BLACK, BLUE, ORANGE, bare, light
 
 
-def _surface_panels(view: View, project: Callable[[Array], Array], backdrop: Callable[[Any], None]) -> list[Panel]:
-    """The whole of a two-dimensional space (`project` gives NaN for what cannot be seen), and a close-up."""
+@dataclass(frozen=True)
+class Surface:
+    """How a space of one or two dimensions is put on paper."""
+
+    project: Callable[[Array], Array]  # points, in inner form; NaN for what cannot be seen
+    backdrop: Callable[[Any], None]
+
+
+def _surface_panels(view: View, surface: Surface) -> list[Panel]:
+    """The whole of a two-dimensional space, and a close-up."""
+    project = surface.project
 
     def whole(ax: Any) -> None:
-        backdrop(ax)
+        surface.backdrop(ax)
         rim, cloud = project(view.circle(view.ball.inner_center, view.ball.radius)), project(view.inner(view.cloud))
         if np.isfinite(rim).all():
             ax.fill(*rim.T, color=ORANGE, alpha=0.12, linewidth=0)
@@ -53,6 +63,21 @@ def _unbroken(path: Array, jump: float) -> Array:
 
 
 def plane_panels(view: View) -> list[Panel]:
+    """The plane, and a close-up."""
+    return _surface_panels(view, plane(view))
+
+
+def disc_panels(view: View) -> list[Panel]:
+    """Poincaré's disc, and a close-up."""
+    return _surface_panels(view, disc(view))
+
+
+def globe_panels(view: View) -> list[Panel]:
+    """The globe, and a close-up."""
+    return _surface_panels(view, globe(view))
+
+
+def plane(view: View) -> Surface:
     """Points as they are, two numbers each."""
 
     def backdrop(ax: Any) -> None:
@@ -62,12 +87,12 @@ def plane_panels(view: View) -> list[Panel]:
             axis.set_label_text(name, fontsize=9, parse_math=False)
         light(ax)
 
-    return _surface_panels(view, lambda points: points, backdrop)
+    return Surface(lambda points: points, backdrop)
 
 
-def disc_panels(view: View) -> list[Panel]:
+def disc(view: View) -> Surface:
     """Poincaré's disc: (x_0, x) -> x/(R + x_0)."""
-    radius = float(view.release.space.origin[0])
+    radius = float(view.inner(view.release.space.origin)[0])
 
     def project(points: Array) -> Array:
         return np.asarray(points[..., 1:] / (radius + points[..., :1]))
@@ -78,10 +103,10 @@ def disc_panels(view: View) -> list[Panel]:
             ax.plot(*(math.tanh(t / 2) * ROUND).T, color="0.85", linewidth=0.7)
         bare(ax, "Poincaré disc (grey: 1, 2, 3 radii of curvature)")
 
-    return _surface_panels(view, project, backdrop)
+    return Surface(project, backdrop)
 
 
-def globe_panels(view: View) -> list[Panel]:
+def globe(view: View) -> Surface:
     """The sphere from far away, looked at from beside the ball's centre."""
     frame = _frame(np.asarray(view.ball.center) / np.linalg.norm(view.ball.center))
     radius = float(np.linalg.norm(view.ball.center))
@@ -96,7 +121,7 @@ def globe_panels(view: View) -> list[Panel]:
         ax.plot(*ROUND.T, color=BLACK, linewidth=1.2)
         bare(ax, _globe_title(project(view.value[None])))
 
-    return _surface_panels(view, project, backdrop)
+    return Surface(project, backdrop)
 
 
 def _globe_title(released: Array) -> str:
@@ -123,6 +148,17 @@ def _graticule() -> list[Array]:
     return meridians + parallels
 
 
+def circle(view: View) -> Surface:
+    """The circle, of radius 1."""
+    radius = float(np.linalg.norm(view.ball.inner_center))
+
+    def backdrop(ax: Any) -> None:
+        ax.plot(*ROUND.T, color="0.6", linewidth=1.2)
+        bare(ax, "the circle")
+
+    return Surface(lambda points: points / radius, backdrop)
+
+
 def circle_panels(view: View) -> list[Panel]:
     """The circle, simulated releases just outside of it; and how far the mean is from the centre."""
     space, center = view.release.space, view.ball.inner_center
@@ -138,3 +174,7 @@ def circle_panels(view: View) -> list[Panel]:
         bare(ax, "")
 
     return [Panel(draw), *coordinate_panels(view)]
+
+
+# Kinds of pictures that show the whole space, by the names by which spaces ask for them.
+SURFACES: dict[str, Callable[[View], Surface]] = {"plane": plane, "disc": disc, "globe": globe, "circle": circle}

@@ -332,9 +332,15 @@ class Bounded:
 
     def mapped(self, per_record: Turn, body: Ball) -> Bounded:
         """Vectors that each one's coordinates at the centre are mapped to, forced into a public ball of vectors."""
+        return self._forced(self._coordinates.turned(per_record), body)
+
+    def mapped_points(self, per_point: Turn, body: Ball) -> Bounded:
+        """The same of the records as points around the origin, which are kept if they are few: for many passes."""
+        return self._forced(self._around_origin.turned(per_point), body)
+
+    def _forced(self, rows: Rows, body: Ball) -> Bounded:
         vectors = Bounded.__new__(Bounded)
-        vectors.ball, vectors.n = body, self.n
-        vectors._rows = self._coordinates.turned(per_record).turned(partial(_to_ball, ball=body))
+        vectors.ball, vectors.n, vectors._rows = body, self.n, rows.turned(partial(_to_ball, ball=body))
         return vectors
 
     # --- what adaptation asks (docs/proofs/quantile.md) ------------------------------------------------------

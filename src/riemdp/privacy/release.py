@@ -432,6 +432,7 @@ class Reservation:
 
     guarantee: Guarantee
     unit: str = RECORD  # what it protects
+    entry: int | None = None  # of the ledger
 
     def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
         """A draw from the law around the private value, which is not kept; a warning would tell something about it."""
@@ -450,7 +451,7 @@ def reserved(
     if not isinstance(note, str):
         raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
     entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what, unit=unit) if ledger else None
-    yield Reservation(guarantee, unit)
+    yield Reservation(guarantee, unit, entry)
     if ledger and entry is not None:
         ledger.confirm(entry)
 

@@ -44,7 +44,7 @@ DEEPEST = 1 / 4
 class Chance(Protocol):
     """Draws of the two kinds that adaptation makes."""
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """A private mean of the records."""
 
     def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
@@ -57,7 +57,7 @@ class Exact:
 
     paid: Reservation
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """The ideal mechanism, rounded once."""
         return self.paid.draw(lambda: law.value(records), law)
 
@@ -72,7 +72,7 @@ class Seeded:
 
     rng: np.random.Generator
 
-    def point(self, law: ReleaseLaw, records: Bounded) -> Drawn:
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
         """One draw in float64, by the simulation's generator."""
         return Drawn(law.simulate(law.value(records), self.rng, 1), None)
 
@@ -282,7 +282,7 @@ def _stage(task: str, share: Guarantee, plan: Plan, ball: Ball) -> Stage:
 def into_ball(drawn: Drawn, ball: Ball) -> Array:
     """A drawn point, moved onto the ball if it is outside: post-processing."""
     with without_waiting():  # and with the same bits in every process
-        coords = Visible(_to_ball(drawn.points, ball))
+        coords = Visible(_to_ball(ball.space.write(drawn.points, ball.center), ball))  # read like a record
         return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 

@@ -12,20 +12,25 @@ from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_number, whole_number
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.identities import identities
-from riemdp.io.values import written
+from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS
-from riemdp.names import CalibrationName, MechanismName, StatisticName
+from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
 from riemdp.privacy.bounded import Ball, Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
-from riemdp.statistics.catalogue import require_known
+from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
+from riemdp.statistics.regression import GeodesicRegression
 from riemdp.statistics.worth import Doubt, warn_of
 from riemdp.written import BallMapping, as_ball
+
+SIMULATED = [*statistic_names(), Median.name]
+PLANNED = [*SIMULATED, GeodesicRegression.name]
 
 
 def plan(
@@ -35,9 +40,10 @@ def plan(
     *,
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: StatisticName = "frechet-mean",
+    statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
+    t_bounds: tuple[float, float] | None = None,
     groups: Any = None,
 ) -> PlanTable:
     """What each mechanism that can give the guarantee would do with n records in the ball, best first.
@@ -63,12 +69,17 @@ def plan(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
-        a `private_summary`.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
+        a `private_summary`, "geometric-median": `private_median`, or "geodesic-regression": the velocity of a
+        `private_regression`, if t is spread evenly over its bounds.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
-        With `adapt`: the distance to their mean that nearly all records are supposed to have at most.
+        With `adapt`: the distance to their mean that nearly all records are supposed to have at most. Of a median:
+        the distance to it that half of the records are supposed to have at most; the ball's radius without it. Of a
+        regression with `adapt`: the distance to the geodesic of nearly all.
+    t_bounds : tuple of float, optional
+        Of a regression: the public bounds of t, in units of which the error of the velocity is; (-1, 1) without it.
     groups : sequence of ids, optional
         Whose record each is: n is then the number of different ids, and `spread` is one of people.
 
@@ -100,8 +111,38 @@ def plan(
     kng                 0.0136
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
+    require_known("statistic", statistic, PLANNED)
+    if statistic in (Median.name, GeodesicRegression.name):
+        made = _of_many(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
+        return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
     query = Query(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), **asked)
     return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+
+
+def _of_many(
+    ball: Ball, n: int, guarantee: Guarantee, t_bounds: tuple[float, float] | None, asked: dict[str, Any]
+) -> Median | GeodesicRegression:
+    """The public side of what is made of many releases; options that belong to means are refused."""
+    if asked["statistic"] == Median.name:
+        _refuse_options(asked)
+        return Median(ball, n, guarantee)
+    _refuse_options(asked | {"adapt": False})
+    return GeodesicRegression(ball, n, guarantee, t_bounds or (-1.0, 1.0), asked["adapt"])
+
+
+def _row(made: Median | GeodesicRegression, spread: float | None) -> Plan:
+    """Of its plan; with a spread that is supposed."""
+    if spread is not None and not finite_number(spread, "spread") > 0:
+        raise InputError(f"spread = {spread!r}: pass a positive distance.")
+    return made.plan if spread is None else made.plan_for(float(spread))
+
+
+def _refuse_options(asked: dict[str, Any]) -> None:
+    """Raise an InputError for what belongs to means."""
+    usual = {"mechanism": "auto", "calibration": "analytic", "footpoint": None, "adapt": False}
+    odd = [name for name, value in usual.items() if asked.get(name, value) is not value and asked[name] != value]
+    if odd:
+        raise InputError(f"{odd[0]} belongs to means: leave it out for statistic = {asked['statistic']!r}.")
 
 
 def _plans(query: Query, spread: float | None) -> list[Plan]:
@@ -280,7 +321,7 @@ def simulate(
     mechanism: MechanismName = "auto",
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
-    statistic: StatisticName = "frechet-mean",
+    statistic: PlannedName = "frechet-mean",
     adapt: bool | Adaptation = False,
     groups: Any = None,
     unit: str | None = None,
@@ -311,8 +352,8 @@ def simulate(
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     statistic : str
-        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
-        a `private_summary`.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
+        a `private_summary`, or "geometric-median": what `private_median` releases.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
         records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
@@ -347,11 +388,19 @@ def simulate(
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
+    require_known("statistic", statistic, SIMULATED)
+    if statistic == Median.name:
+        _refuse_options(asked | {"adapt": adapt})
+        unit_of(groups, unit)
+        records = Bounded(X, as_ball(ball), groups)
+        return simulated(Median(records.ball, records.n, as_guarantee(guarantee)), records, count, start)
     records, prepared = prepared_for(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
-    return simulated(prepared, records, count, start)
+    return simulated(prepared, records, count, start, prepared.query.kind)
 
 
-def simulated(prepared: Prepared, records: Bounded, size: int, seed: int) -> Simulation:
+def simulated(
+    prepared: Prepared | Median, records: Bounded, size: int, seed: int, kind: Kind = "point"
+) -> Simulation:
     """Draws from the law of what was prepared."""
     ball, drawn = records.ball, prepared.simulate(records, np.random.default_rng(seed), size)
-    return np.asarray(written(drawn, prepared.query.kind, ball.space, ball.center)).view(Simulation)
+    return np.asarray(written(drawn, kind, ball.space, ball.center)).view(Simulation)

@@ -29,7 +29,7 @@ from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.accounting.unit import RECORD, unit_name, unit_of
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
-from riemdp.io.values import plain_array
+from riemdp.io.values import joined_array, plain_array
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
@@ -205,7 +205,7 @@ class SiteSum:
         _require_format(data)
         _require_code(data, key)
         try:
-            ball = Ball(space_from_dict(data["space"]), data["center"], data["radius"])
+            ball = Ball(space_from_dict(data["space"]), joined_array(data["center"]), data["radius"])
             total, square = (tuple(map(int, data.get(name, []))) for name in ("total", "second_total"))
             names = (data["site"], data["study"], data["id"])
             made = cls(ball, data["n"], total, *names, data.get("second"), square, data.get("unit", RECORD))

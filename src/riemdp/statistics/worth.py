@@ -42,7 +42,7 @@ class Doubt:
 
 def doubts_about(predict: Predict, n: int, guarantee: Guarantee, radius: float, error: float) -> list[Doubt]:
     """All of them; `error`: that of the very release, as it was planned."""
-    return [*_about_promise(guarantee, n), *_about_noise(error, predict, n, guarantee, radius)]
+    return [*about_promise(guarantee, n), *_about_noise(error, predict, n, guarantee, radius)]
 
 
 NOTHING_ADAPTED = Doubt(
@@ -56,7 +56,8 @@ NOTHING_ADAPTED = Doubt(
 # --- the promise -------------------------------------------------------------------------------------------
 
 
-def _about_promise(guarantee: Guarantee, n: int) -> Iterator[Doubt]:
+def about_promise(guarantee: Guarantee, n: int) -> Iterator[Doubt]:
+    """That it is too weak to be worth anything."""
     if is_weak(guarantee):
         name = strength_name(guarantee)
         text = f"{name} = {guarantee.parameters[name]:g} promises hardly anything: it follows from epsilon = 20."
@@ -93,7 +94,9 @@ def _about_noise(error: float, predict: Predict, n: int, guarantee: Guarantee, r
     yield Doubt(text, "Have more records or spend more; plan() says how much.", is_grave, remedy=remedy)
 
 
-def what_would_do(predict: Predict, n: int, guarantee: Guarantee, radius: float) -> str:
+def what_would_do(
+    predict: Predict, n: int, guarantee: Guarantee, radius: float, goal: str = f"{DOUBTFUL:g} of the radius"
+) -> str:
     """The n, and the budget, that bring the predicted error to DOUBTFUL radii."""
 
     def is_enough(records: float, promise: Guarantee) -> bool:
@@ -102,12 +105,12 @@ def what_would_do(predict: Predict, n: int, guarantee: Guarantee, radius: float)
         except MechanismError:
             return False
 
-    name, goal = strength_name(guarantee), f"bring that to {DOUBTFUL:g} of the radius"
+    name = strength_name(guarantee)
     records = _least(lambda m: is_enough(m, guarantee), n)
     strength = _least(lambda s: is_enough(n, _with(guarantee, s)), guarantee.parameters[name])
     ways = [f"n = {math.ceil(records):,}"] if records else []
     ways += [f"{name} = {strength:g}"] if strength and not is_weak(_with(guarantee, strength)) else []
-    return f"{' or '.join(ways)} would {goal}." if ways else "A smaller ball may do, or fewer dimensions."
+    return f"{' or '.join(ways)} would bring that to {goal}." if ways else "A smaller ball may do, or fewer dimensions."
 
 
 def _with(guarantee: Guarantee, strength: float) -> Guarantee:

@@ -81,9 +81,25 @@ class NoisyMoments:
 
     def about_mean(self, radius: float) -> Spread:
         """E[v vᵀ] - E[v] E[v]ᵀ, cleared of noise, that of the square included."""
+        return CLEARED[self.kind](self._about_mean(), self.dim, self.second_noise, radius**2)
+
+    def _about_mean(self) -> Array:
         square = np.outer(self.first, self.first) - self.first_noise**2 * np.eye(self.dim)
         of_mean = {"full": square, "diagonal": square.diagonal(), "trace": square.trace()}[self.kind]
-        return CLEARED[self.kind](self.second - of_mean, self.dim, self.second_noise, radius**2)
+        return np.asarray(self.second - of_mean)
+
+    @property
+    def noisy_variances(self) -> Array:
+        """(d,) as released, noise and all, of either sign, the largest first; empty where only their sum is known."""
+        noisy = self._about_mean()
+        if self.kind == "trace":
+            return np.zeros(0)
+        return np.asarray((np.linalg.eigvalsh(noisy) if self.kind == "full" else np.sort(noisy))[::-1])
+
+    @property
+    def edge(self) -> float:
+        """Noise alone is hardly ever above this among the `noisy_variances`."""
+        return EDGES[self.kind](self.dim, self.second_noise)
 
     def fill(self, radius: float) -> float:
         """Root mean square distance of the records to the centre, in radii."""
@@ -162,19 +178,30 @@ def noise_edge(dim: int, noise: float) -> float:
     return noise * math.sqrt(2 * dim) * (1 + TRACY_WIDOM * math.pow(dim, -2 / 3) / 2)
 
 
+def entry_edge(dim: int, noise: float) -> float:
+    """The largest of so many numbers of noise is hardly ever above this."""
+    return noise * (1 + math.sqrt(2 * math.log(dim + 1)))
+
+
 def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The eigenvalues beyond the edge, each made that of the matrix without noise; the others share what is left."""
     values, vectors = np.linalg.eigh(noisy)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = values[::-1], _upright(vectors[:, ::-1])
     seen = values > noise_edge(dim, noise)
     true = (values + np.sqrt(np.maximum(values**2 - 2 * dim * noise**2, 0.0))) / 2
     return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
 
 
+def _upright(vectors: Array) -> Array:
+    """Of the two signs of each column the one in which its largest entry is positive: the same every time."""
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return np.asarray(vectors * np.where(largest < 0, -1.0, 1.0))
+
+
 def _diagonal(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The entries that are hardly ever of noise alone; the others share what is left."""
     order = np.argsort(noisy)[::-1]
-    values, seen = noisy[order], noisy[order] > noise * (1 + math.sqrt(2 * math.log(dim + 1)))
+    values, seen = noisy[order], noisy[order] > entry_edge(dim, noise)
     return Spread(_shared(values, seen, _within(float(noisy.sum()), most)), np.eye(dim)[:, order], seen)
 
 
@@ -197,4 +224,9 @@ CLEARED: dict[str, Callable[[Array, int, float, float], Spread]] = {
     "full": _full,
     "diagonal": _diagonal,
     "trace": _trace,
+}
+EDGES: dict[str, Callable[[int, float], float]] = {
+    "full": noise_edge,
+    "diagonal": entry_edge,
+    "trace": lambda _dim, _noise: math.inf,
 }

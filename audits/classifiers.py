@@ -1,0 +1,169 @@
+"""Audits of what linear classifiers release, and bugs that they must catch. `python audits/classifiers.py`
+
+Neighbours differ in one record, at the rim, among others that have no class: nothing else hides it. Of a descent every
+noisy gradient counts, since all iterates are public; of a discriminant the weights that come out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import riemdp as rd
+from riemdp.accounting.guarantee import Guarantee
+from riemdp.audit import Audit, audit_draws
+from riemdp.io.rows import Held, Rows
+from riemdp.privacy.release import Drawn, Reservation
+from riemdp.statistics.adaptation import split
+from riemdp.statistics.adaptive import Exact
+from riemdp.statistics.base import ReleaseLaw, vectors_up_to
+from riemdp.statistics.descent import Descent
+from riemdp.statistics.discriminant import ClassMoments, NoisyClasses
+from riemdp.statistics.features import Features, LabelledFeatures
+from riemdp.statistics.logistic import LogisticLoss, _residuals
+from riemdp.statistics.query import Query
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Draws = Callable[[LabelledFeatures, int], Array]  # (records, size) -> all that is published, (size, numbers)
+
+N, CLASSES = 20, 2
+CONFIDENCE, DRAWS = 0.999, 4000
+CLAIMED: dict[str, Guarantee] = {"gaussian": rd.GDP(1.0), "laplace": rd.PureDP(1.0)}
+LOSS = LogisticLoss(1, np.ones(CLASSES), step=1.0)
+FEATURES = Features(np.eye(1), np.zeros(1), 1.0)
+
+
+def labelled(coords: Array, labels: Array) -> LabelledFeatures:
+    """Records of one coordinate."""
+    return LabelledFeatures(Rows(Held((FEATURES(coords),))), labels, len(coords))
+
+
+def neighbours() -> tuple[LabelledFeatures, LabelledFeatures]:
+    """One record at either end, of the first class and of the second; all others have no class."""
+    pair = [(np.zeros((N, 1)), np.full(N, -1)) for _ in range(2)]
+    for (coords, labels), end, label in zip(pair, (1.0, -1.0), (0, 0), strict=True):
+        coords[-1], labels[-1] = end, label
+    return labelled(*pair[0]), labelled(*pair[1])
+
+
+# --- releases ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Watched(Exact):
+    """Draws as a release makes them, and remembers them: each step of a descent is public."""
+
+    seen: list[Array] = field(default_factory=list)
+
+    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
+        """The same."""
+        drawn = super().point(law, records)
+        self.seen.append(drawn.points[0])
+        return drawn
+
+
+def descent(claimed: Guarantee, loss: LogisticLoss = LOSS, paid: int = 2, extra: int = 0) -> Draws:
+    """All steps, those paid for and `extra` ones: the sum of their noisy gradients, along the one that is sought."""
+    shares = split(claimed, [1 / paid] * paid)
+    steps, start = Descent(loss, N, (*shares, *[shares[0]] * extra)), np.zeros(loss.body.space.dim)
+    sought = np.subtract(*(loss.mean_gradient(records, start) for records in neighbours()))
+
+    def one(records: LabelledFeatures) -> Array:
+        chance = Watched(Reservation(claimed))
+        steps.run(records, chance, start)
+        return np.sum(chance.seen, axis=0) @ sought[:, None]
+
+    return lambda records, size: np.stack([one(records) for _ in range(size)])
+
+
+def discriminant(claimed: Guarantee, shares: Callable[[LabelledFeatures], Array] | None = None) -> Draws:
+    """The weights of a discriminant, from one release of all moments; `shares` of classes instead of released ones."""
+    query = Query(vectors_up_to(1.0, 1), N, claimed, mechanism=_noise(claimed), statistic=ClassMoments(CLASSES))
+    plan = query.plan()
+    law = query.law(plan)
+
+    def one(records: LabelledFeatures, noisy: list[Array]) -> Array:
+        assert isinstance(law.statistic, ClassMoments)
+        found = NoisyClasses.of(noisy, law.statistic, plan.scale, N)
+        known = found if shares is None else replace(found, shares=shares(records))
+        return np.concatenate([known.weights(np.ones(CLASSES)).ravel(), *noisy])
+
+    def draws(records: LabelledFeatures, size: int) -> Array:
+        drawn = law.draw(law.value(records), size).noisy
+        return np.stack([one(records, [room.vectors[i] for room in drawn]) for i in range(size)])
+
+    return draws
+
+
+def _noise(claimed: Guarantee) -> str:
+    return "wrapped-laplace" if isinstance(claimed, rd.PureDP) else "wrapped-gaussian"
+
+
+# --- bugs ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ForcedLate(LogisticLoss):
+    """The sum of all gradients is forced into the ball, not each of them."""
+
+    def mean_gradient(self, records: LabelledFeatures, point: Array) -> Array:
+        """Of gradients as long as they are."""
+        x = records.features.all()
+        residuals = _residuals(x @ point.reshape(self.dim + 1, self.classes), records.labels, self.class_weights)
+        mean = (x.T @ residuals).ravel() / records.n
+        return np.asarray(mean * min(1.0, self.body.radius / np.linalg.norm(mean)))
+
+
+def counted(records: LabelledFeatures) -> Array:
+    """Shares of classes as they are, without noise; none is 0."""
+    counts = np.bincount(records.labels[records.labels >= 0], minlength=CLASSES) + 1.0
+    return np.asarray(counts / counts.sum())
+
+
+def other_class() -> tuple[LabelledFeatures, LabelledFeatures]:
+    """One record, whose class is all that differs."""
+    first, _ = neighbours()
+    return first, replace(first, labels=np.where(first.labels == 0, 1, first.labels))
+
+
+def sound() -> Iterator[tuple[str, Guarantee, Draws]]:
+    """What the product releases."""
+    for noise, claimed in CLAIMED.items():
+        yield f"descent, {noise}", claimed, descent(claimed)
+        yield f"discriminant, {noise}", claimed, discriminant(claimed)
+
+
+BUGS: dict[str, Draws] = {
+    "clip after the sum": descent(CLAIMED["gaussian"], ForcedLate(1, np.ones(CLASSES), step=1.0)),
+    "one step too many": descent(CLAIMED["gaussian"], paid=1, extra=1),
+    "labels leak through class counts": discriminant(CLAIMED["gaussian"], counted),
+}
+
+
+def examine(draws: Draws, claimed: Guarantee, confidence: float, size: int, pair: Any = None) -> Audit:
+    """What an adversary can prove from so many draws of each neighbour."""
+    first, second = (draws(records, size) for records in pair or neighbours())
+    return audit_draws(first, second, claimed, confidence=confidence)
+
+
+def main() -> None:
+    """A line for each; exit code 1 if the product is contradicted, or a bug is not."""
+    wrong = 0
+    for name, claimed, draws in sound():
+        found = examine(draws, claimed, CONFIDENCE, DRAWS)
+        wrong += not found.holds
+        print(f"{name}: claimed {claimed}, found {found.lower}", flush=True)
+    for name, draws in BUGS.items():
+        pair = other_class() if "labels" in name else neighbours()
+        found = examine(draws, CLAIMED["gaussian"], CONFIDENCE, DRAWS, pair)
+        wrong += found.holds
+        print(f"planted, {name}: found {found.lower}", flush=True)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Features of records for linear classifiers: private whitening, and a private length that few of them exceed.
+
+All of it is public by the time it is used: the matrix and the offset come from a released summary, the length from a
+released radius. So the features of a record are a function of that record alone (docs/proofs/classifiers.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from riemdp.accounting.guarantee import Guarantee
+from riemdp.errors import InputError
+from riemdp.io.rows import Rows
+from riemdp.io.values import WRITER, read_numbers
+from riemdp.manifolds.base import Array
+from riemdp.manifolds.scalars import lengths
+from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.release import Stage
+from riemdp.statistics.adaptive import Chance
+from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.class_means import Labelled
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
+from riemdp.summaries.spread import NoisyMoments, noise_edge
+
+# Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
+# 2^14 records, then add up exactly in float64.
+FEATURE_BITS = 19
+INTERCEPT = 0.25  # the last feature of every record: as long as a usual residual in one direction
+LENGTHS = 72  # on the list of lengths: down to a 4,096th
+OUTSIDE = 0.25  # the share of the records that may be shortened for nothing
+# Below these, no direction's spread is believed: a share of the edge of the noise's spectrum, and one of the radius.
+LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
+
+
+Factors = Callable[[Array, Array], tuple[Array, Array]]  # (features, labels) of a block -> whole numbers a, b
+
+
+def row_products(rows: Array, matrix: Array) -> Array:
+    """rows @ matrix, each row by itself: in BLAS its place among the others may decide how it is rounded."""
+    return np.asarray(np.einsum("ij,jk->ik", rows, matrix, optimize=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """x = (u, INTERCEPT), u = matrix (v - offset)/length, shortened to 1 and cut to a grid; v are coordinates."""
+
+    matrix: Array
+    offset: Array
+    length: float
+
+    def raw(self, coords: Array) -> Array:
+        """matrix (v - offset): what the length is about."""
+        return row_products(coords - self.offset, self.matrix.T)
+
+    def vectors(self, coords: Array) -> Array:
+        """u (n, d), each row by itself; whatever the numbers are, none is longer than 1."""
+        step = 2.0**-FEATURE_BITS
+        with np.errstate(all="ignore"):
+            vectors = self.raw(coords) / self.length
+            vectors = vectors * np.minimum(1.0, (1 - step) / lengths(vectors))[:, None]
+            cut = np.trunc(vectors / step) * step
+        cut[~(np.square(cut).sum(axis=1) <= 1.0)] = 0.0  # exact: squares of 19 bits; not a number counts as 0
+        return np.asarray(cut)
+
+    def __call__(self, coords: Array) -> Array:
+        """x (n, d + 1)."""
+        vectors = self.vectors(coords)
+        return np.column_stack([vectors, np.full(len(vectors), INTERCEPT)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"matrix": self.matrix.tolist(), "offset": self.offset.tolist(), "length": self.length}
+
+    @classmethod
+    def from_dict(cls, data: Any, dim: int) -> Features:
+        """Those that `to_dict` described, of coordinates in this many dimensions; anything else is an InputError."""
+        if not isinstance(data, dict) or set(data) != {"matrix", "offset", "length"}:
+            raise InputError(f"features are not those of a classifier: pass what {WRITER} wrote.")
+        matrix, offset, length = (read_numbers(data[name], name) for name in ("matrix", "offset", "length"))
+        if (matrix.shape, offset.shape, length.shape) != ((dim, dim), (dim,), ()) or not length > 0:
+            raise InputError(f"features do not fit the space of the classifier: pass what {WRITER} wrote.")
+        return cls(matrix, offset, float(length))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledFeatures:
+    """Features of private rows, and the place of each one's class among all; any other number stands for none.
+
+    A row is a record, or the records of a person in one class, of the `among` classes that they are in: it then
+    counts for that part of the person, and n is the number of people.
+    """
+
+    features: Rows
+    labels: Array
+    n: int
+    among: Array | int = 1
+
+    @classmethod
+    def of(cls, records: Labelled, features: Features) -> LabelledFeatures:
+        """Kept in memory if they are few."""
+        rows = records.records._coordinates.turned(features)
+        return cls(rows.kept(records.records.space.dim + 1), records.labels, records.n, records.among)
+
+    def mean_product(self, factors: Factors) -> Array:
+        """(1/n) sum of aᵀ b over all rows, each over its `among`, for whole a and b: rounded once.
+
+        Rows with the same `among` are added as integers, and all of these sums over their least common multiple.
+        """
+        most = 1 if isinstance(self.among, int) else int(self.among.max(initial=1))
+        task = partial(_products, factors=factors, labels=self.labels, among=self.among, most=most)
+        sums, multiple = self.features.total(task), math.lcm(*range(1, most + 1))
+        total = sum(part * (multiple // (size + 1)) for size, part in enumerate(sums))
+        shape, below = np.shape(total), multiple * self.n
+        return np.array([int(entry) / below for entry in np.ravel(total)]).reshape(shape)
+
+
+def _products(x: Array, start: int, *, factors: Factors, labels: Array, among: Array | int, most: int) -> Array:
+    """Of a block, for each `among`: aᵀ b. Floats hold every sum on the way, so it is exact in any order."""
+    rows = slice(start, start + len(x))
+    a, b = factors(x, labels[rows])
+    sizes = among if isinstance(among, int) else among[rows, None]
+    sums = [a.T @ np.where(sizes == size, b, 0.0) for size in range(1, most + 1)]
+    return np.stack(sums).astype(np.int64).astype(object)
+
+
+def whitening(moments: NoisyMoments, radius: float) -> Features:
+    """Features in which the records' covariance is the identity, as far as its noise lets one see.
+
+    Directions in which nothing is seen but noise are not blown up beyond a part of the noise's own edge.
+    """
+    spread = moments.about_mean(radius)
+    floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), (LEAST_SPREAD * radius) ** 2)
+    deviations = np.sqrt(np.maximum(spread.variances, floor))
+    matrix = (spread.directions / deviations) @ spread.directions.T
+    longest = (radius + float(np.linalg.norm(moments.first))) / float(deviations.min())
+    return Features(np.asarray(matrix), moments.first, longest)
+
+
+def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
+    """The same with a length that leaves about a quarter of the records outside, drawn for a share of the guarantee."""
+    longest = features.length
+    lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
+
+    def outside() -> list[int]:
+        body = vectors_up_to(longest, records.space.dim)
+        return records.mapped(features.raw, body).outside(lengths_below)
+
+    return replace(features, length=[longest, *lengths_below][chance.step(law, outside)])
+
+
+def length_law(n: int, share: Guarantee) -> RadiusLaw:
+    """Of the length, for n records."""
+    return RadiusLaw(radius_strength(share), math.floor(OUTSIDE * n))
+
+
+def length_stage(features: Features, share: Guarantee, law: RadiusLaw, place: Ball) -> Stage:
+    """The length on record, with the ball in which the features are taken."""
+    return Stage(f"length {features.length:.6g}", share, MECHANISM, 1.0, 1 / law.strength, place.center, place.radius)
