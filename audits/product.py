@@ -124,7 +124,7 @@ class Case:
     @property
     def query(self) -> Query:
         """As `private_mean` asks it."""
-        return Query(n=self.n, **self.options)
+        return Query(n=self.n, can_fill=not self.sites, **self.options)
 
     @property
     def options(self) -> dict[str, Any]:

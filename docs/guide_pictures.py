@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch
 
@@ -220,6 +221,85 @@ def silos() -> Figure:
     return flow(hospitals, "exact sums (private)", "coordinator:\ntotal, ledger,\nnoise, once")
 
 
+# --- spaces ------------------------------------------------------------------------------------------------------
+
+
+def rotations() -> Figure:
+    """Rotation vectors about two axes, in degrees."""
+    space = rd.Rotations()
+    vectors = np.random.default_rng(0).normal([0.4, -0.2, 0.1], 0.25, (600, 3))
+    X = space.project(vectors, form="rotvec")
+    private = rd.private_mean(X, rd.Ball(space, space.origin, 1.0), rd.GDP(0.1)).value
+    both = np.stack([rd.frechet_mean(X, space).point, private])
+    means = space.coordinates(space.log(both, space.origin), space.origin)
+    figure, ax = scattered(np.degrees(vectors), [np.degrees(mean) for mean in means], "mu = 0.1")
+    ax.set(xlabel="turned about x [degrees]", ylabel="turned about y [degrees]", aspect="equal")
+    return figure
+
+
+def subspaces() -> Figure:
+    """Axes in the upper half of the sphere, seen from above."""
+    space = rd.Grassmann(3)
+    X = space.project(np.random.default_rng(0).normal([0.3, 0.2, 1.0], 0.15, (500, 3))[..., None])
+    vertical = space.project([[0.0], [0.0], [1.0]])
+    private = rd.private_mean(X, rd.Ball(space, vertical, 0.7), rd.GDP(0.2)).value
+    axes = np.linalg.eigh(np.stack([*X, rd.frechet_mean(X, space).point, private]))[1][..., -1]
+    upper = axes * np.sign(axes[:, 2:])
+    figure, ax = scattered(upper[:-2], list(upper[-2:]), "mu = 0.2")
+    ax.add_patch(Circle((0, 0), np.sin(0.7), fill=False, edgecolor=GREY))
+    ax.annotate("public ball", (0, -0.57), ha="center", color=GREY, fontsize=9)
+    ax.set(xlim=(-0.75, 0.8), ylim=(-0.72, 0.72), xlabel="x", ylabel="y", aspect="equal")
+    return figure
+
+
+def scattered(records: Any, means: list[Any], budget: str) -> tuple[Figure, Any]:
+    """Two numbers of each record, and of the exact and the private mean."""
+    figure, ax = canvas(5.5, 4)
+    light(ax)
+    ax.scatter(*records[:, :2].T, s=6, color=SKY, label="records (NOT private)")
+    ax.scatter(*means[0][:2], s=70, color=BLACK, marker="+", label="exact mean (NOT private)", zorder=3)
+    ax.scatter(*means[1][:2], s=40, color=VERMILION, label=f"private mean, {budget}", zorder=2)
+    figure.legend(frameon=False, fontsize=8, loc="outside upper center", ncols=3)
+    return figure, ax
+
+
+def connectomes() -> Figure:
+    """Mean correlations."""
+    rng = np.random.default_rng(0)
+    space = rd.Correlations(8)
+    signals = rng.normal(size=(1000, 120, 8)) @ (np.eye(8) + 0.35 * rng.normal(size=(8, 8)))
+    X = 0.9 * space.project(signals.transpose(0, 2, 1) @ signals) + 0.1 * np.eye(8)
+    ball = rd.Ball.from_eigenvalue_bounds(space, low=0.1)
+    private = [rd.private_mean(X[:n], ball, rd.GDP(1.0)).value for n in (1000, 50)]
+    titles = ["exact mean (NOT private)", "private, 1000 people, mu = 1", "private, 50 people, mu = 1"]
+    return matrices([rd.frechet_mean(X, space).point, *private], titles, "RdBu_r", -1)
+
+
+def cross_spectra() -> Figure:
+    """Coherence of the mean matrices."""
+    rng = np.random.default_rng(0)
+    space, lags = rd.HPDAffine(4), np.exp(0.5j * np.arange(4))
+    source, noise = (rng.normal(size=(400, m, 16, 2)) @ [1, 1j] for m in (1, 4))
+    waves = 1.2 * source * lags[:, None] + noise * np.array([0.6, 1.0, 1.4, 1.8])[:, None]
+    X = waves @ waves.conj().swapaxes(1, 2) / 32
+    private = rd.private_mean(X, rd.Ball.from_eigenvalue_bounds(space, 0.2, 10.0), rd.GDP(1.0)).value
+    means = [rd.frechet_mean(X, space).point, private]
+    coherence = [abs(m) ** 2 / np.outer(m.diagonal().real, m.diagonal().real) for m in means]
+    return matrices(coherence, ["exact mean (NOT private)", "private mean, mu = 1"], "Blues", 0)
+
+
+def matrices(values: list[Any], titles: list[str], colours: str, least: float) -> Figure:
+    """Matrices with entries up to 1, side by side."""
+    figure = Figure(figsize=(2.7 * len(values) + 0.8, 2.9), layout="constrained", facecolor="white")
+    row = figure.subplots(1, len(values))
+    for ax, matrix, title in zip(row, values, titles, strict=True):
+        image = ax.imshow(matrix, cmap=colormaps[colours].resampled(20), vmin=least, vmax=1)
+        ax.set_title(title, fontsize=9)
+        ax.set(xticks=[], yticks=[])
+    figure.colorbar(image, ax=list(row), shrink=0.8)
+    return figure
+
+
 def tensors_of(seed: int, shift: float = 0.0) -> rd.Summary:
     """A private summary of made-up tensors, as in the guide 'What can I get?'."""
     space = rd.SPDAffine(3)
@@ -241,6 +321,7 @@ def two_groups() -> Figure:
 GUIDES: dict[str, Callable[[], Figure]] = {
     "start": start, "plan": plan, "hyperbolic": hyperbolic, "histograms": histograms,
     "choosing-ball": choosing_ball, "choosing-error": choosing_error, "choosing-budget": choosing_budget,
+    "rotations": rotations, "subspaces": subspaces, "connectomes": connectomes, "cross-spectra": cross_spectra,
     "audit": audit, "ledger": ledger, "out-of-core": out_of_core, "cluster": cluster, "silos": silos,
     "what-can-i-get": what_can_i_get, "what-can-i-get-groups": two_groups,
 }  # fmt: skip

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure as Picture
 
 import riemdp as rd
 from harness import Array, Results, Track, curve, has, load, mean_and_error, noise_scale, panels
-from riemdp.plots.style import BLUE, GREEN, GREY, VERMILION, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import BLUE, GREEN, GREY, VERMILION, log_scale
 
 N, RADIUS = 40, 1.5
 STRENGTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

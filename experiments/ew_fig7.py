@@ -6,7 +6,7 @@ from matplotlib.figure import Figure as Picture
 
 from ew_common import compare_all, draw_comparison
 from harness import Figure, Results, main, panels
-from riemdp.plots.style import legend
+from riemdp.plots.sheets import legend
 
 
 def draw(results: Results) -> Picture:

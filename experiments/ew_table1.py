@@ -18,7 +18,8 @@ import riemdp as rd
 from ew_common import RADIUS, N, dimension, in_ball
 from harness import Figure, Results, Track, main, panels
 from metropolis import chains, laplace
-from riemdp.plots.style import BLUE, GREEN, GREY, ORANGE, VERMILION, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import BLUE, GREEN, GREY, ORANGE, VERMILION, log_scale
 
 SIZES = (2, 3, 5)
 STEPS = 10_000

@@ -22,7 +22,8 @@ import numpy as np
 import riemdp as rd
 from harness import Array, Figure, Results, Track, curve, main, mean_and_error, panels
 from riemdp.plots import STYLES
-from riemdp.plots.style import GREY, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import GREY, log_scale
 from riemdp.statistics.sensitivity import mean_sensitivity_as_printed
 from rl_common import EPSILON, P2, S2, Example, laplace_in_space
 

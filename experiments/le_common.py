@@ -12,7 +12,8 @@ from matplotlib.figure import Figure as Picture
 
 import riemdp as rd
 from harness import Array, Results, Track, has, load, mean_and_range, panels, ranged
-from riemdp.plots.style import BLUE, GREEN, ORANGE, PURPLE, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import BLUE, GREEN, ORANGE, PURPLE, log_scale
 
 ETA = 1e-6
 EPSILONS = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -14,7 +14,8 @@ import numpy as np
 import riemdp as rd
 from harness import Array, Figure, Results, Track, curve, has, main, panels
 from new_common import error_of, records_in, shapes, tensors
-from riemdp.plots.style import BLUE, GREY, VERMILION, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import BLUE, GREY, VERMILION, log_scale
 
 if TYPE_CHECKING:
     from harness import Picture

@@ -14,7 +14,8 @@ import riemdp as rd
 from harness import Array, Figure, Results, Track, curve, main, panels
 from new_common import error_of, records_in
 from riemdp.plots import STYLES, symbolic
-from riemdp.plots.style import legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import log_scale
 
 if TYPE_CHECKING:
     from harness import Picture

@@ -17,7 +17,8 @@ import riemdp as rd
 from harness import Array, Figure, Results, Track, has, load, main, panels
 from new_common import root_mean_square
 from riemdp.io.identities import identities
-from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, VERMILION, legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, VERMILION, log_scale
 from riemdp.privacy.bounded import Bounded
 
 if TYPE_CHECKING:

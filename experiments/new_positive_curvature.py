@@ -15,7 +15,8 @@ import riemdp as rd
 from harness import Array, Figure, Results, Track, curve, has, main, panels
 from new_common import directions, error_of, shapes
 from riemdp.plots import STYLES
-from riemdp.plots.style import legend, log_scale
+from riemdp.plots.sheets import legend
+from riemdp.plots.style import log_scale
 
 if TYPE_CHECKING:
     from harness import Picture

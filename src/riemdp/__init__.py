@@ -23,6 +23,7 @@ from riemdp.errors import (
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    Grassmann,
     HPDAffine,
     HPDLogEuclidean,
     Hyperbolic,
@@ -81,6 +82,7 @@ __all__ = [
     "Entry",
     "Euclidean",
     "FrechetMean",
+    "Grassmann",
     "Guarantee",
     "HPDAffine",
     "HPDLogEuclidean",

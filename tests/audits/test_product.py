@@ -88,7 +88,7 @@ def test_a_weight_too_small_by_a_tenth_shows_in_the_values_themselves(second):
 
 def test_the_same_releases_without_the_bug_are_not():
     bug = planted.BUGS["half noise"]
-    row = product.examine(bug.case, product.Budget(20_000, 1000, math.inf, SURE))
+    row = product.examine(bug.case, product.Budget(20_000, 3000, math.inf, SURE))
     assert row.holds
     assert row.release.bounds["mu"] > 0.2
 

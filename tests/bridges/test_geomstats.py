@@ -31,6 +31,15 @@ def test_there_and_back_and_the_same_distances(space):
     np.testing.assert_allclose(theirs.metric.dist(a, b), space.dist(a, b), rtol=1e-9)
 
 
+def test_the_grassmannian_has_another_unit_of_length():
+    space = rd.Grassmann(5, 2)
+    theirs = rd.to_geomstats(space)
+    assert rd.from_geomstats(theirs) == space
+    a, b = np.split(space.random_point(8, 0), 2)
+    assert theirs.belongs(a).all()
+    np.testing.assert_allclose(theirs.metric.dist(a, b), np.sqrt(2) * space.dist(a, b), rtol=1e-12)
+
+
 @pytest.mark.parametrize("space", [rd.Sphere(2, curvature=4.0), rd.Hyperbolic(2, curvature=-2.0), rd.SPDLogCholesky(3), rd.Torus(2), rd.Simplex(3)], ids=repr)
 def test_what_geomstats_does_not_have_is_said(space):
     with pytest.raises(rd.InputError, match="is none of geomstats"):
@@ -38,14 +47,13 @@ def test_what_geomstats_does_not_have_is_said(space):
 
 
 def test_what_riemdp_does_not_have_is_said_with_a_way_out():
-    from geomstats.geometry.grassmannian import Grassmannian
     from geomstats.geometry.pre_shape import PreShapeSpace
     from geomstats.geometry.spd_matrices import SPDBuresWassersteinMetric, SPDMatrices
     from geomstats.geometry.special_orthogonal import SpecialOrthogonal
 
     bures = SPDMatrices(3, equip=False)
     bures.equip_with_metric(SPDBuresWassersteinMetric)
-    for strange in (Grassmannian(4, 2), SpecialOrthogonal(2), SpecialOrthogonal(3, point_type="vector"), PreShapeSpace(4, 3), bures, object(), None):
+    for strange in (SpecialOrthogonal(2), SpecialOrthogonal(3, point_type="vector"), PreShapeSpace(4, 3), bures, object(), None):
         with pytest.raises(rd.InputError, match=r"docs/extending\.md"):
             rd.from_geomstats(strange)
     with pytest.raises(rd.InputError, match="pass a space of riemdp"):

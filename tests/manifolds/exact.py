@@ -14,6 +14,7 @@ import numpy as np
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    Grassmann,
     HPDAffine,
     HPDLogEuclidean,
     Hyperbolic,
@@ -355,6 +356,51 @@ class ExactRotations:
         return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]], dtype=object)
 
 
+class ExactGrassmann:
+    """By the exponential of antisymmetric matrices, and by eigenvalues of products of projectors."""
+
+    def __init__(self, space: Grassmann) -> None:
+        self.n, self.p = space.n, space.p
+
+    def read(self, x):
+        p = (lift(x) + lift(x).T) / 2
+        for _ in range(6):
+            p = p @ p @ (3 * lift(np.eye(self.n)) - 2 * p)
+        return p
+
+    def exp(self, v, p):
+        turn = to_array(mp.expm(mp.matrix((v @ p - p @ v).tolist())))
+        return turn @ p @ turn.T
+
+    def log(self, q, p):
+        """q p q = B cos² Bᵀ, on p: with f(cos²) = angle/(sin cos), the part of q p f across p."""
+        values, vectors = mp.eigsy(mp.matrix((p @ q @ p).tolist()))
+        axes, half = to_array(vectors), 0 * p
+        for square, axis in list(zip(list(values), axes.T, strict=True))[self.n - self.p :]:
+            beyond = q @ axis - p @ (q @ axis)
+            sine = length(beyond) / mp.sqrt(square)
+            half = half + np.outer(beyond, axis) * (mp.atan2(sine, mp.sqrt(square)) / (sine * mp.sqrt(square)) if sine else 1)
+        return half + half.T
+
+    def norm(self, v, p):
+        return length(v) / mp.sqrt(2)
+
+    def coordinates(self, v, p):
+        """In the frame of the reflection that takes the first axes to minus the basis with a symmetric upper block."""
+        k = self.p
+        upper = to_array(mp.sqrtm(mp.matrix(p[:k, :k].tolist())))
+        basis = p[:, :k] @ to_array(mp.inverse(mp.matrix(upper.tolist())))
+        sums = basis + lift(np.eye(self.n)[:, :k])
+        inner = to_array(mp.inverse(mp.matrix((lift(np.eye(k)) + upper).tolist())))
+        across = (lift(np.eye(self.n)) - sums @ inner @ sums.T)[:, k:]
+        return (across.T @ v @ basis).reshape(-1)
+
+
+def to_array(m: mp.matrix) -> np.ndarray:
+    """The real entries of a matrix of mpmath."""
+    return np.array([[mp.re(x) for x in row] for row in m.tolist()], dtype=object)
+
+
 class ExactTorus:
     def __init__(self, space: Torus) -> None:
         pass
@@ -376,6 +422,7 @@ class ExactTorus:
 
 
 EXACT = {
+    Grassmann: ExactGrassmann,
     Torus: ExactTorus,
     HPDAffine: ExactHPDAffine,
     Rotations: ExactRotations,

@@ -17,6 +17,7 @@ from riemdp.errors import MechanismError
 from riemdp.manifolds import (
     Correlations,
     Euclidean,
+    Grassmann,
     HPDAffine,
     HPDLogEuclidean,
     Hyperbolic,
@@ -195,6 +196,13 @@ def _torus(space: Torus, rng: np.random.Generator) -> Isometry:
     return lambda x: (signs * x + shift)[..., order]
 
 
+def _grassmann(space: Grassmann, rng: np.random.Generator) -> Isometry:
+    """Another orthonormal basis of the surrounding space, and orthogonal complements where they are as large."""
+    turn = rotation(space.n, rng)
+    change = (lambda x: np.eye(space.n) - x) if space.n == 2 * space.p and rng.random() < 0.5 else np.copy
+    return lambda x: space.project(turn @ change(x) @ turn.T)
+
+
 def _rigid_motions(space: RigidMotions, rng: np.random.Generator) -> Isometry:
     """Another place and orientation of the observer."""
     motion = space.project((rng.standard_normal(4), rng.standard_normal(3)))
@@ -230,6 +238,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     KendallShapes: _kendall,
     RigidMotions: _rigid_motions,
     Torus: _torus,
+    Grassmann: _grassmann,
     HPDAffine: _hpd_affine,
     HPDLogEuclidean: _hpd_log_euclidean,
     Correlations: _correlations,
@@ -265,6 +274,15 @@ def _complex_or_real(space: KendallShapes) -> list[Plane]:
     return [(axes[0], axes[1])] + ([(axes[0], axes[2])] if space.k > 3 else [])
 
 
+def _one_block(space: Grassmann) -> list[Plane]:
+    """Curvature 0: entries without a common row or column. Curvature 2: 1 and the quarter turn, of two by two."""
+    if space.p == 1:
+        return _first_two(space)
+    entry = {(i, j): np.eye(space.dim)[i * space.p + j] for i in (0, 1) for j in (0, 1)}
+    same, turn = entry[0, 0] + entry[1, 1], entry[0, 1] - entry[1, 0]
+    return [(entry[0, 0], entry[1, 1]), (same / np.sqrt(2), turn / np.sqrt(2))]
+
+
 def _across_and_within(space: Product) -> list[Plane]:
     """Flat: directions of two factors. Otherwise the planes of the factors."""
     starts = np.cumsum([0] + [factor.dim for factor in space.factors])
@@ -286,6 +304,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     KendallShapes: _complex_or_real,
     RigidMotions: lambda space: _across_and_within(space.model),
     Torus: _first_two,
+    Grassmann: _one_block,
     HPDAffine: _commuting_or_not,
     HPDLogEuclidean: _first_two,
     Correlations: _first_two,

@@ -371,7 +371,7 @@ def ambient_inner(space, u, v, p):
     if name == "Hyperbolic":
         return (u[..., 1:] * v[..., 1:]).sum(axis=-1) - u[..., 0] * v[..., 0]
     flat = (u * v).sum(axis=tuple(range(1, u.ndim)))
-    return flat / 2 if name == "Rotations" else flat
+    return flat / 2 if name in ("Rotations", "Grassmann") else flat
 
 
 # Their metrics are those of a chart, and of factors.

@@ -40,6 +40,7 @@ ROLES = [
     (rd.HPDAffine(2), LAWS | {FrechetModel, Curvature, SpectralBalls}),
     (rd.HPDLogEuclidean(2), LAWS | {ClosedFormMean, SpectralBalls}),
     (rd.Torus(2), LAWS | {FrechetModel, Curvature}),
+    (rd.Grassmann(4, 2), LAWS | {FrechetModel, Curvature}),
     (rd.Rotations(), LAWS | {FrechetModel, Curvature}),
     (rd.SPDAffine(2), LAWS | {FrechetModel, ClosedFormMean, Curvature, Embedding, Spectra, SpectralBalls}),
     (rd.SPDLogCholesky(2), LAWS | {ClosedFormMean, SpectralBalls}),

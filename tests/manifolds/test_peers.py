@@ -28,6 +28,8 @@ EXACT = [
     rd.HPDAffine(2),
     rd.HPDLogEuclidean(2),
     rd.Torus(3),
+    rd.Grassmann(3),
+    rd.Grassmann(5, 2),
 ]
 N = 6
 

@@ -36,6 +36,8 @@ SPACES = [
     rd.Rotations(),
     rd.HPDAffine(2),
     rd.Torus(3),
+    rd.Grassmann(4),
+    rd.Grassmann(5, 2),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 

@@ -9,6 +9,7 @@ from typing import Any
 from riemdp.errors import InputError
 from riemdp.manifolds import (
     Euclidean,
+    Grassmann,
     HPDAffine,
     HPDLogEuclidean,
     Hyperbolic,
@@ -34,6 +35,7 @@ READERS: dict[tuple[str, str], Callable[[Any], Space]] = {
     ("HPDMatrices", "HPDAffineMetric"): lambda space: HPDAffine(space.n),
     ("HPDMatrices", "HPDLogEuclideanMetric"): lambda space: HPDLogEuclidean(space.n),
     ("_SpecialOrthogonalMatrices", "BiInvariantMetric"): lambda space: _rotations(space),
+    ("Grassmannian", "GrassmannianCanonicalMetric"): lambda space: Grassmann(space.n, space.p),
     ("PreShapeSpace", "PreShapeMetric"): lambda space: _shapes(space),
     ("PreShapeSpace", "KendallShapeMetric"): lambda space: _shapes(space),
     ("ProductManifold", "ProductRiemannianMetric"): lambda space: Product(*map(from_geomstats, space.factors)),
@@ -43,12 +45,14 @@ READERS: dict[tuple[str, str], Callable[[Any], Space]] = {
 def from_geomstats(space: Any) -> Space:
     """The space of ours that a space of geomstats is, with the same points and distances.
 
+    One has another unit: distances of geomstats' Grassmannian are sqrt 2 times those of `Grassmann`.
+
     Parameters
     ----------
     space : geomstats.geometry.base.Manifold
         Euclidean, Hypersphere, Hyperboloid, PoincareBall, SPDMatrices and HPDMatrices (the metric decides),
         SpecialOrthogonal(3) of matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
-        of shapes), or a ProductManifold of such.
+        of shapes), Grassmannian(n, p) with p <= n/2, or a ProductManifold of such.
 
     Returns
     -------
@@ -94,6 +98,8 @@ def _shapes(space: Any) -> Space:
 
 def to_geomstats(space: Space) -> Any:
     """The space of geomstats that a space of ours is, with the same points and distances.
+
+    One has another unit: distances of geomstats' Grassmannian are sqrt 2 times those of `Grassmann`.
 
     Parameters
     ----------
@@ -175,6 +181,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "HPDAffine": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDAffineMetric", space.k),
     "HPDLogEuclidean": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDLogEuclideanMetric", space.k),
     "Rotations": lambda space: _geometry("special_orthogonal", "SpecialOrthogonal")(space.dim),
+    "Grassmann": lambda space: _geometry("grassmannian", "Grassmannian")(space.n, space.p),
     "KendallShapes": _of_shapes,
     "Product": _product,
 }

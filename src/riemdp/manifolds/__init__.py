@@ -4,6 +4,7 @@ from riemdp.manifolds.base import Space
 from riemdp.manifolds.catalogue import package_spaces, space_class, space_from_dict, space_names, space_to_dict
 from riemdp.manifolds.correlations import Correlations
 from riemdp.manifolds.euclidean import Euclidean
+from riemdp.manifolds.grassmann import Grassmann
 from riemdp.manifolds.hpd_affine import HPDAffine
 from riemdp.manifolds.hpd_log_euclidean import HPDLogEuclidean
 from riemdp.manifolds.hyperbolic import Hyperbolic
@@ -21,6 +22,7 @@ from riemdp.manifolds.torus import Torus
 __all__ = [
     "Correlations",
     "Euclidean",
+    "Grassmann",
     "HPDAffine",
     "HPDLogEuclidean",
     "Hyperbolic",

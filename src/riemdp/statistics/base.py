@@ -25,7 +25,7 @@ from riemdp.manifolds import Euclidean, Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import LARGEST_RADIUS, SMALLEST_RADIUS, Ball, Bounded
 from riemdp.privacy.release import Drawn, Release
 from riemdp.regions import Noisy
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
@@ -95,8 +95,8 @@ class Statistic(ABC):
 
 
 def vectors_up_to(length: float, dim: int) -> Ball:
-    """The public body of a linear statistic: vectors of R^dim up to this length."""
-    return Ball(Euclidean(dim), np.zeros(dim), length)
+    """The public body of a linear statistic: vectors of R^dim up to this length, or what length a ball may have."""
+    return Ball(Euclidean(dim), np.zeros(dim), min(max(length, SMALLEST_RADIUS), LARGEST_RADIUS))
 
 
 def linear_sensitivity(body: Ball, n: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.release import Plan, Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
+from riemdp.statistics.base import Statistic
 from riemdp.statistics.catalogue import require_known, statistic_names
 from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
@@ -111,7 +113,7 @@ def plan(
     kng                 0.0136
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
-    require_known("statistic", statistic, PLANNED)
+    _require_name(statistic, PLANNED)
     if statistic in (Median.name, GeodesicRegression.name):
         made = _of_many(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
@@ -179,6 +181,12 @@ def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan
     if plain and adapted.expected_error >= plain[0].expected_error:
         adapted = replace(adapted, note=f"adaptation does not help with such a spread; {adapted.note}")
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
+
+
+def _require_name(statistic: Any, names: Iterable[str]) -> None:
+    """One of these, or a statistic itself, as those who write one may pass."""
+    if not isinstance(statistic, Statistic):
+        require_known("statistic", statistic, names)
 
 
 def rehearse(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> Prepared:
@@ -388,7 +396,7 @@ def simulate(
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    require_known("statistic", statistic, SIMULATED)
+    _require_name(statistic, SIMULATED)
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
         unit_of(groups, unit)
