@@ -26,6 +26,7 @@ from riemdp.distributions.ideal import point_grid, rounded_point
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds import (
     Euclidean,
+    Grassmann,
     HPDAffine,
     Hyperbolic,
     KendallShapes,
@@ -104,7 +105,7 @@ def exact_point(space, entries):
         return from_real_form(entries.reshape(2 * space.k, 2 * space.k))
     if isinstance(space, Torus):
         return np.array([mp.atan2(sine, cosine) for cosine, sine in entries.reshape(-1, 2)])
-    return entries.reshape(space.point_shape) if isinstance(space, SPDAffine | Rotations) else entries
+    return entries.reshape(space.point_shape) if isinstance(space, SPDAffine | Rotations | Grassmann) else entries
 
 
 def exact_base(space, base):
@@ -172,6 +173,13 @@ def off_rotations(space, entries):
     return abs(matrix.T @ matrix - lift(np.eye(3))).max()
 
 
+def off_projectors(space, entries):
+    """Symmetric, its own square, of rank p."""
+    matrix = exact_point(space, entries)
+    rank = abs(np.trace(matrix) - space.p)
+    return max(rank, abs(matrix - matrix.T).max(), abs(matrix @ matrix - matrix).max())
+
+
 def off_circles(space, entries):
     return max(abs(length(pair) - 1) for pair in entries.reshape(-1, 2))
 
@@ -185,6 +193,7 @@ OFF = {
     HPDAffine: off_complex_definite,
     Rotations: off_rotations,
     Torus: off_circles,
+    Grassmann: off_projectors,
     **dict.fromkeys([Euclidean, *CHARTS], lambda space, entries: 0 if entries.shape == (space.dim,) else 1),
 }
 
@@ -248,6 +257,11 @@ def reference_log_density(space, v):
         return (2 * space.k - 6) * mp.log(mp.sinc(t)) + mp.log(mp.sinc(2 * t))
     if isinstance(space, Rotations):
         return 2 * mp.log(mp.sinc(t / 2))
+    if isinstance(space, Grassmann):
+        block = mp.matrix(v.reshape(-1, space.p).tolist())
+        angles = [mp.sqrt(abs(x)) for x in mp.eigsy(block.T * block, eigvals_only=True)]
+        pairs = sum((mp.log(mp.sinc(a - b) * mp.sinc(a + b)) for a, b in combinations(angles, 2)), start=mp.mpf(0))
+        return pairs + (space.n - 2 * space.p) * sum(mp.log(mp.sinc(a)) for a in angles)
     if isinstance(space, SPDAffine | HPDAffine):
         once = log_sinhcs(mp.eighe(hermitian_with(v, space.k), eigvals_only=True))
         return once if isinstance(space, SPDAffine) else 2 * once
