@@ -304,7 +304,7 @@ def test_one_entry_for_all_stages_on_disk_before_the_first_bit(ledger, monkeypat
     (entry,) = ledger.history()
     assert (entry.status, entry.guarantee) == ("released", result.guarantee)
     assert entry.guarantee.assumptions == result.guarantee.assumptions
-    assert entry.description == "frechet-mean of 1000 records, auto, 3 rounds of adaptation"
+    assert entry.description == "frechet-mean of 1,000 records, auto, 3 rounds of adaptation"
 
 
 def test_what_the_budget_refuses_reads_nothing(ledger, monkeypatch):
@@ -345,7 +345,7 @@ def test_saved_and_loaded_it_is_the_same(space, tmp_path):
 def test_it_holds_nothing_private():
     """What it shows besides points, radii and what they imply is the same for any records."""
     tame, wild = (rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=True) for X in (np.zeros((500, 2)), np.full((500, 2), np.nan)))
-    drawn = {"value", "stages", "scale", "sensitivity", "expected_error", "grid"}
+    drawn = {"value", "stages", "scale", "sensitivity", "expected_error", "grid", "fill", "noisy"}
     assert {k: v for k, v in tame.to_dict().items() if k not in drawn} == {k: v for k, v in wild.to_dict().items() if k not in drawn}
     for one, two in zip(tame.stages, wild.stages, strict=True):
         assert (one.task, one.guarantee, one.mechanism) == (two.task, two.guarantee, two.mechanism)

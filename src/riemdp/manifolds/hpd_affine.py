@@ -28,7 +28,7 @@ from riemdp.manifolds.spd import invvecd
 from riemdp.manifolds.spd_affine import SPDAffine
 
 if TYPE_CHECKING:
-    from flint import arb
+    from flint import acb, acb_mat, arb
 
 
 @dataclass(frozen=True)
@@ -112,37 +112,32 @@ class HPDAffine(
 
     def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
         """L exp(v) L*, in real form, at the point L L* of the computed Cholesky factor L, made complex again."""
-        from flint import arb_mat
+        from flint import acb_mat
 
-        factor = arb_mat(as_real(as_complex(np.linalg.cholesky(base))).tolist())
-        return list((factor * arb_mat(self._ideal_real(coords)).exp() * factor.transpose()).entries())
+        factor = acb_mat(as_complex(np.linalg.cholesky(base)).tolist())
+        return _ideal_real((factor * self._ideal_matrix(coords).exp() * factor.conjugate().transpose()).tolist())
 
     def ideal_log_density(self, coords: list[arb]) -> arb:
-        from flint import acb, acb_mat, arb
+        from flint import arb
 
-        real = self._ideal_real(coords)
-        rows = [[acb(real[2 * i][2 * j], real[2 * i + 1][2 * j]) for j in range(self.k)] for i in range(self.k)]
         try:
-            values = [value.real for value in acb_mat(rows).eig(multiple=True)]
+            values = [value.real for value in self._ideal_matrix(coords).eig(multiple=True)]
         except ValueError:  # the balls are too wide to tell the eigenvalues
             return arb.nan()
         return 2 * math.prod((ball_sinhc((x - y) / 2) for x, y in combinations(values, 2)), start=arb(1)).log()
 
-    def _ideal_real(self, coords: list[arb]) -> list[list[arb]]:
-        """The real form of the Hermitian matrix with these coordinates."""
-        from flint import arb
+    def _ideal_matrix(self, coords: list[arb]) -> acb_mat:
+        """The Hermitian matrix with these coordinates."""
+        from flint import acb, acb_mat, arb
 
-        zero, root, pairs = arb(0), arb(2).sqrt(), self.k * (self.k - 1) // 2
-        real = [[zero] * (2 * self.k) for _ in range(2 * self.k)]
+        root, pairs = arb(2).sqrt(), self.k * (self.k - 1) // 2
+        matrix = acb_mat(self.k, self.k)
         for i in range(self.k):
-            real[2 * i][2 * i] = real[2 * i + 1][2 * i + 1] = coords[i]
+            matrix[i, i] = acb(coords[i])
         upper = zip(combinations(range(self.k), 2), coords[self.k :], coords[self.k + pairs :], strict=False)
         for (i, j), x, y in upper:
-            a, b = x / root, y / root
-            for row, column, sign in ((i, j, 1), (j, i, -1)):
-                real[2 * row][2 * column] = real[2 * row + 1][2 * column + 1] = a
-                real[2 * row + 1][2 * column], real[2 * row][2 * column + 1] = sign * b, -sign * b
-        return real
+            matrix[i, j], matrix[j, i] = acb(x / root, y / root), acb(x / root, -y / root)
+        return matrix
 
     @property
     def ambient_shape(self) -> tuple[int, ...]:
@@ -188,3 +183,18 @@ class HPDAffine(
     @classmethod
     def examples(cls) -> list[Space]:
         return [cls(2), cls(3)]
+
+
+def _ideal_real(rows: list[list[acb]]) -> list[arb]:
+    """Entries of the real form of a Hermitian matrix, row by row.
+
+    Its diagonal is real: balls around 0 would have to be smaller than the grid, however large the other entries are.
+    """
+    from flint import arb
+
+    found: list[arb] = []
+    for i, row in enumerate(rows):
+        parts = [(z.real, arb(0) if i == j else z.imag) for j, z in enumerate(row)]
+        found += [x for a, b in parts for x in (a, -b)]
+        found += [x for a, b in parts for x in (b, a)]
+    return found

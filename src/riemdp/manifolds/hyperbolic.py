@@ -85,7 +85,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
     def __repr__(self) -> str:
         """The model only where it is not the usual one."""
         model = f", model={self.model!r}" if self._is_disc else ""
-        return f"Hyperbolic(d={self.d!r}, curvature={self.curvature!r}{model})"
+        return f"{type(self).__name__}(d={self.d!r}, curvature={self.curvature!r}{model})"
 
     @property
     def _is_disc(self) -> bool:
