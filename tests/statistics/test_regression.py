@@ -125,7 +125,7 @@ def test_on_every_space_the_geodesic_is_found_up_to_noise(space, adapt):
     assert np.all(world.off(fit) < 5 * (35 * fit.velocity_error + 2 * sampling))
     planned = rd.plan(world.ball, 800, rd.GDP(2.0), statistic="geodesic-regression", t_bounds=BOUNDS, adapt=adapt)
     assert fit.velocity_error < 1.5 * planned[0].expected_error
-    assert 0.8 < fit.r_squared < 1.0
+    assert 0.8 < fit.r_squared <= 1.0  # 1: no residual is seen beyond the noise
     assert fit.value.shape == fit.velocity.shape == space.origin.shape
 
 
