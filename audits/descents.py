@@ -64,14 +64,18 @@ def steps(claimed: Guarantee, pulls: Pulls = PULLS, paid: int = 2, extra: int = 
     return draws
 
 
-def trend(claimed: Guarantee, make: Callable[[Any], TrendMoments] = TrendMoments) -> Draws:
-    """The moments of residuals about the centre, all of one number, along what is sought."""
-    body = vectors_up_to(SMALL, 2)
+def trend(claimed: Guarantee, make: Callable[[Any], TrendMoments] = TrendMoments, copies: int = 1) -> Draws:
+    """The moments of residuals about the centre, all of one number, along what is sought.
+
+    With copies, the record that differs is that of a person with so many of them.
+    """
+    body, who = vectors_up_to(SMALL, 2), [*range(N - 1), *[N - 1] * copies]
     query = Query(body, N, claimed, statistic=make(body))
     law = query.law(query.plan())
 
     def value(X: Array) -> Any:
-        return law.value(Numbered(Bounded(X, BALL), np.ones(N), Trend.at_centre(BALL)))
+        records = Bounded(X[who], BALL, who if copies > 1 else None)
+        return law.value(Numbered(records, np.ones(len(who)), Trend.at_centre(BALL)))
 
     sought = np.subtract(*map(value, neighbours()))
     return lambda X, size: law.draw(value(X), size).points @ sought[:, None]
@@ -100,17 +104,29 @@ class MomentsForcedLate(TrendMoments):
         return np.asarray(mean * min(1.0, LONGEST * self.body.radius / float(np.linalg.norm(mean))))
 
 
+@dataclass(frozen=True)
+class EveryRecordCounts(TrendMoments):
+    """The sum over all records of all people, over the number of people."""
+
+    def value(self, records: Numbered, footpoint: Array) -> Array:  # noqa: ARG002
+        """In float64."""
+        of_records = Numbered(Bounded(records.records._raw, BALL), records.s, records.trend)
+        return np.array(of_records.sums(self.body), dtype=float) * 2.0**self.body.grid / records.records.n
+
+
 def sound() -> Iterator[tuple[str, Guarantee, Draws]]:
     """What the product releases."""
     for noise, claimed in CLAIMED.items():
         yield f"steps of the median, {noise}", claimed, steps(claimed)
         yield f"moments of a regression, {noise}", claimed, trend(claimed)
+        yield f"moments of a regression of people, {noise}", claimed, trend(claimed, copies=5)
 
 
 BUGS: dict[str, Draws] = {
     "median, clip after the sum": steps(CLAIMED["gaussian"], PullsForcedLate(BALL, width=0.05)),
     "median, one step too many": steps(CLAIMED["gaussian"], paid=1, extra=1),
     "regression, clip after the sum": trend(CLAIMED["gaussian"], MomentsForcedLate),
+    "regression, every record of a person counts": trend(CLAIMED["gaussian"], EveryRecordCounts, copies=5),
 }
 
 

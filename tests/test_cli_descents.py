@@ -62,6 +62,18 @@ def test_a_regression_on_a_column_of_the_table(folder):
     assert rd.Release.load(folder / "r.json").n == 600
 
 
+def test_a_regression_of_people_by_columns_of_the_table(folder):
+    data = np.load("data.npz")
+    rows = np.column_stack([data["X"], data["t"], np.arange(600) // 2]).tolist()
+    lines = "\n".join(",".join(map(repr, row)) for row in rows)
+    (folder / "visits.csv").write_text("x,y,z,age,patient\n" + lines + "\n")
+    asked = ["--header", "--on", "age", "--bounds", 20, 90, "--mu", 1, "--out", "r.json"]
+    done = run("regress", "visits.csv", *PLACE, *asked, "--groups", "patient", "--unit", "patient", "--ledger", "l.db", "--budget-mu", 1)
+    assert done.exit_code == 0, done.output
+    fit = rd.Release.load(folder / "r.json")
+    assert (fit.n, fit.unit) == (300, "patient")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -69,6 +81,8 @@ def test_a_regression_on_a_column_of_the_table(folder):
         ["regress", "data.npz:X", *PLACE, "--on", "data.npz:X", "--bounds", 20, 90, "--mu", 1],
         ["regress", "data.npz:X", *PLACE, "--on", "missing.npy", "--bounds", 20, 90, "--mu", 1],
         ["regress", "data.npz:X", *PLACE, "--on", "data.npz:t", "--bounds", 20, 90, "--mu", 1, "--quiet"],
+        ["regress", "data.npz:X", *PLACE, "--on", "data.npz:t", "--bounds", 20, 90, "--mu", 1, "--unit", "rat"],
+        ["regress", "data.npz:X", *PLACE, "--on", "data.npz:t", "--bounds", 20, 90, "--mu", 1, "--groups", "none.npy"],
         ["median", "data.npz:X", *PLACE, "--mu", 1, "--width", -1],
         ["median", "data.npz:X", *PLACE, "--mu", 0.001],
     ],

@@ -367,7 +367,7 @@ MISTAKES = {
     "X.npy --groups visits.csv": "name the one with ids",
     "X.npy --groups visits.parquet": "name the one with ids",
     "X.npy --groups ids.npy:key": "leave out 'key'",
-    "X.npy --groups X.npy": "one id for each",
+    "X.npy --groups X.npy": "pass one for each record",
     "visits.csv --header --groups nobody": "with --groups",
     "visits.csv --groups patient": "--header",
     "visits.parquet --groups nobody": "with --groups",

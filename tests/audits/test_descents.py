@@ -18,7 +18,12 @@ import descents
 import planted
 
 SURE = 0.999
-SIZES = {"median, clip after the sum": 300, "median, one step too many": 2000, "regression, clip after the sum": 300}
+SIZES = {
+    "median, clip after the sum": 300,
+    "median, one step too many": 2000,
+    "regression, clip after the sum": 300,
+    "regression, every record of a person counts": 300,
+}
 
 
 @pytest.fixture(autouse=True)

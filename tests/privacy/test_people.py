@@ -327,3 +327,12 @@ def test_noise_is_that_of_people(data):
     assert few.n == many.n == 39
     assert (few.scale, few.sensitivity) == (many.scale, many.sensitivity)
     assert few.sensitivity == pytest.approx(2 / 39)
+
+
+@pytest.mark.parametrize("space", [rd.KendallShapes(8), rd.HPDAffine(2), rd.Sphere(2)], ids=repr)
+def test_a_record_alone_in_its_block_has_the_same_bits(space):
+    """Whether the last block holds a single record depends on their private number."""
+    X, ball = space.random_point(400, np.random.default_rng(6)), rd.Ball(space, space.origin, 0.5)
+    task = Bounded(X, ball, range(400))._rows.source._task(0, 400)
+    together = task(X, 0).sums
+    assert all(np.array_equal(task(X[i : i + 1], i).sums[0], together[i]) for i in range(400))

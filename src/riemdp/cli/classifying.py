@@ -102,7 +102,7 @@ def fit(
     outputs.check(data, ledger, anchor, center)
     known, protected = _public_classes(classes), unit_of(groups, unit)
     named, who = _labels(labels, data, header), o.parse_groups(groups, data, header)
-    stored = open_records(data, columns=columns, header=bool(header), without=_both(named.column, who.column))
+    stored = open_records(data, columns=columns, header=bool(header), without=o.both_columns(named.column, who.column))
     where = o.space_of(stored, space, size, curvature)
     ball = o.parse_ball(where, center, radius, eigenvalues)
     X = stored.points(where)
@@ -180,14 +180,6 @@ def _public_classes(text: str) -> tuple[str, ...]:
     if not all(names) or len(set(map(_text, names))) < len(names) or len(names) < 2:
         raise InputError(f"--classes {text}: pass two or more labels, each once, as a,b,c.")
     return names
-
-
-def _both(first: Columns | None, second: Columns | None) -> Columns | None:
-    from dataclasses import replace
-
-    if first is None or second is None:
-        return first or second
-    return replace(first, asked=(*first.asked, *second.asked))
 
 
 def _learner(name: str) -> type[LinearClassifier]:

@@ -149,6 +149,8 @@ def regress(
     curvature: o.CurvatureOption = None,
     columns: o.ColumnsOption = None,
     header: o.HeaderOption = None,
+    groups: o.GroupsOption = None,
+    unit: o.UnitOption = None,
     adapt: PrivateRadius = False,
     anyway: o.AnywayOption = False,
     ledger: o.LedgerOption = None,
@@ -177,7 +179,10 @@ def regress(
     riemdp regress skulls.npz:rats --on skulls.npz:days --bounds 0 200 --space kendall --center template.npy \\
         --radius 0.3 --mu 1 --adapt --out growth.json --plot growth.png
     riemdp regress scans.csv --header --on age --bounds 20 90 --space sphere --center north --radius 1 --mu 1
+    riemdp regress visits.csv --header --on age --bounds 20 90 --groups patient --unit patient --space sphere \\
+        --center north --radius 1 --mu 1
     """
+    from riemdp.accounting.unit import unit_of
     from riemdp.io.groups import open_groups
     from riemdp.privacy.bounded import Bounded
     from riemdp.statistics.regression import GeodesicRegression, scaled
@@ -188,13 +193,14 @@ def regress(
     outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns))
     outputs.check(data, ledger, anchor, center, names)
     _refuse_silence(outputs, quiet=quiet, as_json=as_json)
+    protected, who = unit_of(groups, unit), o.parse_groups(groups, data, header)
     along = open_groups(on, data, header=bool(header), option=ON)
     place = _Place(data, space, center, radius, eigenvalues, size, curvature, columns, header)
-    X, ball = place.opened(along.column)
+    X, ball = place.opened(o.both_columns(along.column, who.column))
     outputs = replace(outputs, names=o.parse_names(names, ball.space))
-    records = Bounded(X, ball)
-    asked = GeodesicRegression(ball, records.n, guarantee, bounds, adapt)
-    s = scaled(along.ids[:], records.n, asked.t_bounds)
+    records = Bounded(X, ball, who.ids)
+    asked = GeodesicRegression(ball, records.n, guarantee, bounds, adapt, protected)
+    s = scaled(along.ids[:], records.given, asked.t_bounds)
     raise_doubts(asked.doubts, anyway=anyway, quiet=quiet)
     book = open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
     release = released(partial(asked.release, records, s), guarantee, book, note_for(data, note))

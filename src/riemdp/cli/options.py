@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
     from riemdp.io.data import Stored
     from riemdp.io.groups import Groups
+    from riemdp.io.stores import Columns
     from riemdp.manifolds.base import Array, Space
     from riemdp.privacy.bounded import Ball
 
@@ -130,6 +131,13 @@ def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
     from riemdp.io.groups import Groups, open_groups
 
     return Groups(None) if text is None else open_groups(text, data, header=bool(header))
+
+
+def both_columns(first: Columns | None, second: Columns | None) -> Columns | None:
+    """Those of DATA that hold something else of each record than its point."""
+    if first is None or second is None:
+        return first or second
+    return replace(first, asked=(*first.asked, *second.asked))
 
 
 def about_lines(data: str, header: bool | None, columns: str | None) -> str:

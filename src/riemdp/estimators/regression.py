@@ -42,6 +42,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         From which the guarantee is reserved before any noise is drawn.
     note : str
         Which data these are, for the ledger.
+    unit : str, optional
+        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         adapt: bool = False,
         ledger: Ledger | None = None,
         note: str = "",
+        unit: str | None = None,
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
@@ -91,6 +94,7 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         self.adapt = adapt
         self.ledger = ledger
         self.note = note
+        self.unit = unit
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -99,7 +103,7 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
 
     release_: Regression
 
-    def fit(self, X: Any, t: Any) -> Self:
+    def fit(self, X: Any, t: Any, groups: Any = None) -> Self:
         """Release a private geodesic.
 
         Parameters
@@ -108,6 +112,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
             The records, points of the space.
         t : array of shape (n,)
             Their numbers. One outside the bounds is moved onto them, one that is no number to their middle.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is; the guarantee then protects a person with any number of records.
 
         Returns
         -------
@@ -132,7 +138,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
             asked: dict[str, Any] = {"t_bounds": self.t_bounds, "adapt": self.adapt}
-            fit = private_regression(records, t, ball, self.guarantee, ledger=self.ledger, note=self.note, **asked)
+            asked |= {"groups": groups, "unit": self.unit, "ledger": self.ledger, "note": self.note}
+            fit = private_regression(records, t, ball, self.guarantee, **asked)
             self.release_, self.ball_, self.guarantee_ = fit, ball, fit.guarantee
             self.value_, self.velocity_, self.r_squared_ = fit.value, fit.velocity, fit.r_squared
         return self

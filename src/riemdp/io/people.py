@@ -7,7 +7,7 @@ wherever the records lie: in any order, block or chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from riemdp.caching import cached_property
 from riemdp.io.identities import Identities
-from riemdp.io.rows import MOST_KEPT, Held, Turn
+from riemdp.io.rows import MOST_KEPT, Held
 from riemdp.io.sources import Source, Task, block_rows
 from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
 
 Array = NDArray[Any]
-# A sum of whole numbers is kept in two words: high 2^HALF + low. Those of 2^39 records, each below 2^48, fit.
+# A sum of whole numbers is kept in two words: high 2^HALF + low. Those of 2^38 records, each below 1.5 2^48, fit.
 HALF = 24
 MASK = 2**HALF - 1
 
@@ -31,10 +31,11 @@ class People:
     """People as rows of coordinates, in blocks like those of a source; made by passes over the records."""
 
     records: Source
-    coordinates: Turn  # of a block of raw records: multiples of 2^grid, each record by itself
+    coordinates: Callable[..., Array]  # of a block of raw records, and what is beside them; each record by itself
     identities: Identities
-    grid: int
+    grid: int  # coordinates are cut to multiples of 2^grid, fewer than 1.5 2^48 of them
     dim: int
+    beside: tuple[Array, ...] = ()  # something else of each record, such as a number
 
     @property
     def n(self) -> int:
@@ -70,14 +71,24 @@ class People:
     def _part(self, start: int, stop: int) -> Held:
         """The rows of some people."""
         totals = _Totals.of(stop - start, self.dim)
-        codes, kernels = self.identities.codes, kernels_chosen_for(self.n)  # the number of records is private
-        for part in self.records.each(_PerPerson(self.coordinates, self.grid, kernels, codes, start, stop)):
+        for part in self.records.each(self._task(start, stop)):
             totals.add(part)
         blocks = [slice(i, i + self._block) for i in range(0, stop - start, self._block)]
         rows = totals.high.view(np.float64)  # in the place of the sums, which nobody needs any more
         for block in blocks:
             rows[block] = totals.means(block) * 2.0**self.grid
         return Held(tuple(rows[block] for block in blocks), start)
+
+    def _task(self, start: int, stop: int, combine: np.ufunc = np.add) -> _PerPerson:
+        codes, kernels = self.identities.codes, kernels_chosen_for(self.n)  # the number of records is private
+        return _PerPerson(self.coordinates, self.grid, kernels, codes, start, stop, self.beside, combine)
+
+    def largest(self) -> Array:
+        """(n, dim): the largest of each person's own records' coordinates, but 0 at least."""
+        found = np.zeros((self.n, self.dim), np.int64)
+        for part in self.records.each(self._task(0, self.n, np.maximum)):
+            found[part.people] = np.maximum(found[part.people], part.sums)
+        return np.asarray(found * 2.0**self.grid)
 
     @property
     def _block(self) -> int:
@@ -86,19 +97,19 @@ class People:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Sums:
-    """Of the records of a block: who they are of, the sum of each one's coordinates, and the number of records."""
+    """Of the records of a block: who they are of, the sum (or largest) of each one's coordinates, and their number."""
 
     people: Array
     sums: Array  # (people, dim) of 64 bits: a block has 2^14 records at most
     counts: Array
 
     @classmethod
-    def of(cls, codes: Array, steps: Array) -> _Sums:
+    def of(cls, codes: Array, steps: Array, combine: np.ufunc) -> _Sums:
         """By person, each once."""
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))  # numbers of people are not below 0
-        sums = np.add.reduceat(steps[order], starts, axis=0)
+        sums = combine.reduceat(steps[order], starts, axis=0)
         return cls(codes[starts], sums, np.diff(starts, append=len(codes)))
 
 
@@ -109,30 +120,41 @@ _NOBODY = _Sums(np.empty(0, np.int64), np.empty((0, 1), np.int64), np.empty(0, n
 class _PerPerson:
     """A task on a block of records: sums by person, of those from `start` to before `stop`."""
 
-    coordinates: Turn
+    coordinates: Callable[..., Array]
     grid: int
     kernels: int
     codes: Array  # of the records from `first` on
     start: int
     stop: int
+    beside: tuple[Array, ...]  # of the same records
+    combine: np.ufunc
     first: int = 0
 
     def within(self, first: int, last: int) -> _PerPerson:
         """The same for these records alone, to be sent to where they are."""
-        return replace(self, codes=self.codes[first - self.first : last - self.first], first=first)
+        codes, *beside = self._those(first, last)
+        return replace(self, codes=codes, beside=tuple(beside), first=first)
+
+    def _those(self, first: int, last: int) -> list[Array]:
+        """Whose these records are, and what is beside them."""
+        return [one[first - self.first : last - self.first] for one in (self.codes, *self.beside)]
 
     def __call__(self, rows: Array, start: int) -> _Sums:
-        codes = self.codes[start - self.first : start - self.first + len(rows)]
+        codes, *beside = self._those(start, start + len(rows))
         chosen = (codes >= self.start) & (codes < self.stop)
         if not chosen.any():
             return _NOBODY
         if not chosen.all():
-            rows, codes = rows[chosen], codes[chosen]
-        return _Sums.of(codes - self.start, self._steps(rows))
+            rows, codes, *beside = (one[chosen] for one in (rows, codes, *beside))
+        return _Sums.of(codes - self.start, self._steps(rows, *beside), self.combine)
 
-    def _steps(self, rows: Array) -> Array:
+    def _steps(self, *records: Array) -> Array:
+        """One record goes twice: NumPy rounds a single row of complex numbers otherwise, and N is private."""
+        count = len(records[0])
+        if count == 1:
+            records = tuple(np.repeat(one, 2, axis=0) for one in records)
         with kernels_for(self.kernels), np.errstate(all="ignore"):
-            return (self.coordinates(rows) * 2.0**-self.grid).astype(np.int64)
+            return (self.coordinates(*records)[:count] * 2.0**-self.grid).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -286,6 +286,11 @@ class Bounded:
         return self.ball.space
 
     @property
+    def given(self) -> int:
+        """How many records there are, whosever they are: private if n is the number of people."""
+        return self._raw.n
+
+    @property
     def can_gather(self) -> bool:
         """Whether all records may be held in this process's memory at once: public."""
         return self._rows.source.is_local
@@ -337,6 +342,11 @@ class Bounded:
     def mapped_points(self, per_point: Turn, body: Ball) -> Bounded:
         """The same of the records as points around the origin, which are kept if they are few: for many passes."""
         return self._forced(self._around_origin.turned(per_point), body)
+
+    def people(self, per_record: Callable[..., Array], beside: Array, grid: int, dim: int) -> People | None:
+        """By person, vectors of raw records and something beside each, on a grid; None if records are nobody's."""
+        who = self._identities
+        return None if who is None else People(self._raw, per_record, who, grid, dim, (beside,))
 
     def _forced(self, rows: Rows, body: Ball) -> Bounded:
         vectors = Bounded.__new__(Bounded)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, PureDP, as_guarantee
-from riemdp.accounting.unit import PUBLIC
+from riemdp.accounting.unit import RECORD, assumptions, counted, unit_of
 from riemdp.arguments import finite_number
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
@@ -67,6 +67,7 @@ class GeodesicRegression:
     guarantee: Guarantee
     t_bounds: tuple[float, float] = (-1.0, 1.0)
     adapt: bool = False
+    unit: str = RECORD  # what n counts, and the guarantee protects
 
     def __post_init__(self) -> None:
         Query(self.ball, self.n, self.guarantee)  # refuses what is none of these
@@ -151,8 +152,8 @@ class GeodesicRegression:
         """All rounds under one reservation; whatever can be refused is so before. s: numbers scaled to [-1, 1]."""
         for share in self.of_moments:
             self._query(self.ball.radius, share).plan()  # refuses
-        claimed = self.guarantee.with_assumptions(PUBLIC, ENTROPY, T_BOUNDS)
-        with reserved(claimed, f"{self.name} of {self.n} records", ledger, note) as paid:
+        claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY, T_BOUNDS)
+        with reserved(claimed, f"{self.name} of {counted(self.n, self.unit)}", ledger, note, self.unit) as paid:
             return self._recorded(paid, self.find(records, s, Exact(paid)))
 
     def find(self, records: Bounded, s: Array, chance: Chance) -> list[Round | Stage]:
@@ -252,6 +253,8 @@ def private_regression(
     *,
     t_bounds: tuple[float, float],
     adapt: bool = False,
+    groups: Any = None,
+    unit: str | None = None,
     ledger: Ledger | None = None,
     note: str = "",
 ) -> Regression:
@@ -279,6 +282,11 @@ def private_regression(
     adapt : bool
         Whether to spend part of the guarantee on a private radius of the residuals about the geodesic, as small as
         they allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+    groups : sequence of ids, of shape (n,), optional
+        Whose record each is: a person with any number of records, each with its own t, then counts as one, by the mean
+        of what their records add to the fit, and the guarantee protects them with all of their records.
+    unit : str, optional
+        What they are, "patient" say: `Release.unit`, by default "group".
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -320,8 +328,8 @@ def private_regression(
     (True, (2, 2))
     """
     require_ledger(ledger)
-    records = Bounded(X, as_ball(ball))
-    asked = GeodesicRegression(records.ball, records.n, as_guarantee(guarantee), t_bounds, adapt)
-    s = scaled(t, records.n, asked.t_bounds)
+    protected, records = unit_of(groups, unit), Bounded(X, as_ball(ball), groups)
+    asked = GeodesicRegression(records.ball, records.n, as_guarantee(guarantee), t_bounds, adapt, protected)
+    s = scaled(t, records.given, asked.t_bounds)
     warn_of(asked.doubts)
     return asked.release(records, s, ledger, note)

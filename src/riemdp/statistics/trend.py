@@ -2,7 +2,8 @@
 
 Of a residual e, |e| <= R, and the number s of the same record: (e, s e, R s, sqrt2 R s², |e|²/(0.76 R)). Replacing a
 record moves the mean of these by 2 sqrt2 R/n at most, which (e, s e) alone does: the rest costs nothing
-(docs/proofs/regression.md). What is made of the noisy means is a better geodesic: least squares, to first order.
+(docs/proofs/regression.md). A person with several records counts as the mean of their vectors, which moves no more.
+What is made of the noisy means is a better geodesic: least squares, to first order.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.io.rows import Rows
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import FARTHEST, Array, Space
+from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.transport import transport
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
@@ -107,20 +110,29 @@ def _no_longer(vector: Array, length: float) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Numbered:
-    """Private records with a private number of each, in [-1, 1], seen from a public geodesic."""
+    """Private records, or people's, with a private number of each, in [-1, 1], seen from a public geodesic."""
 
     records: Bounded
     s: Array
     trend: Trend
 
     def sums(self, body: Ball) -> list[int]:
-        """Sums of the moments of all records, in steps of the body's grid: exact."""
-        task = partial(_sums, s=self.s, trend=self.trend, body=body)
-        total: list[int] = self.records._around_origin.total(task).tolist()
+        """Sums of the moments of all records, or of people's means, in steps of the body's grid: exact."""
+        vectors = partial(_moments_of_raw, trend=self.trend, body=body)
+        people = self.records.people(vectors, self.s, body.grid, 2 * body.space.dim + 3)
+        if people is None:
+            found = self.records._around_origin.total(partial(_sums, s=self.s, trend=self.trend, body=body))
+        else:
+            found = Rows(people).total(partial(_sums_of_rows, grid=body.grid))
+        total: list[int] = found.tolist()
         return total
 
     def outside(self, radii: list[float], body: Ball) -> list[int]:
-        """How many residuals are longer than each of the radii, all below that of the body."""
+        """How many residuals, or people's longest ones, are longer than each of the radii, all below the body's."""
+        of_record = partial(_lengths_of_raw, trend=self.trend, body=body)
+        people = self.records.people(of_record, self.s, body.grid, 1)
+        if people is not None:
+            return count_outside(people.largest(), radii)
         task = partial(_outside, s=self.s, trend=self.trend, body=body, radii=tuple(radii))
         found: list[int] = self.records._around_origin.total(task).tolist()
         return found
@@ -135,8 +147,28 @@ def _residuals(points: Array, start: int, s: Array, trend: Trend, body: Ball) ->
 def _sums(points: Array, start: int, *, s: Array, trend: Trend, body: Ball) -> Array:
     """Of a block, in whole steps: below 2^49 of each record, so that those of a block add up in 64 bits."""
     residuals, of_block = _residuals(points, start, s, trend, body)
-    steps = np.trunc(moments(residuals, of_block, body.radius) * 2.0**-body.grid)
-    return np.asarray(steps.astype(np.int64).sum(axis=0).astype(object))
+    return _sums_of_rows(moments(residuals, of_block, body.radius), start, body.grid)
+
+
+def _sums_of_rows(rows: Array, start: int, grid: int) -> Array:  # noqa: ARG001
+    """Of a block, each number cut to whole steps towards 0."""
+    return np.asarray((rows * 2.0**-grid).astype(np.int64).sum(axis=0).astype(object))
+
+
+def _residuals_of_raw(raw: Array, s: Array, trend: Trend, body: Ball) -> Array:
+    """Of records as they came, forced into the ball and then into the body, each by itself."""
+    points = trend.ball.at_origin(_to_ball(raw, trend.ball))
+    return _to_ball(trend.residuals(points, s), body)
+
+
+def _moments_of_raw(raw: Array, s: Array, *, trend: Trend, body: Ball) -> Array:
+    """Of each record."""
+    return moments(_residuals_of_raw(raw, s, trend, body), s, body.radius)
+
+
+def _lengths_of_raw(raw: Array, s: Array, *, trend: Trend, body: Ball) -> Array:
+    """(n, 1): those of residuals."""
+    return lengths(_residuals_of_raw(raw, s, trend, body))[:, None]
 
 
 def moments(residuals: Array, s: Array, radius: float) -> Array:
@@ -153,7 +185,7 @@ def _outside(points: Array, start: int, *, s: Array, trend: Trend, body: Ball, r
 
 @dataclass(frozen=True)
 class TrendMoments(Statistic):
-    """The mean over the records of `moments`: Euclidean sensitivity 2 sqrt2 R/n, R the radius of the body."""
+    """The mean over records, or people, of `moments`: Euclidean sensitivity 2 sqrt2 R/n, R the body's radius."""
 
     name: ClassVar[str] = "trend-moments"
     kind: ClassVar[str] = "numbers"
