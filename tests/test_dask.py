@@ -210,7 +210,7 @@ def fragile(X, marker):
 
 def test_a_killed_worker_changes_no_bit_and_spends_nothing_twice(tmp_path, client, expected, monkeypatch):
     name, seen, draw, pids = "affine", [], ReleaseLaw.draw, client.run(os.getpid)
-    monkeypatch.setattr(ReleaseLaw, "draw", lambda law, value: seen.append(value.tobytes()) or draw(law, value))
+    monkeypatch.setattr(ReleaseLaw, "draw", lambda law, value: seen.append(b"".join(map(np.ndarray.tobytes, value if isinstance(value, tuple) else (value,)))) or draw(law, value))
     ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
     array = fragile(records(name), tmp_path / "killed")
     release = rd.private_mean(array, BALLS[name], rd.GDP(0.5), mechanism="wrapped-gaussian", ledger=ledger)

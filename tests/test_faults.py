@@ -102,7 +102,7 @@ def interrupted_at(module, owner, name, folder):
     [
         (("riemdp.statistics.query", "Query", "plan"), "nothing was released or spent.", None, []),
         (("riemdp.privacy.bounded", "Bounded", "model"), f"nothing was released; {MU} was reserved, entry 1 of {{}}, and stays spent.", ["reserved"], []),
-        (("riemdp.plots", "releases", "_figure"), f"{MU} was spent and the release is in mean.json; other files may be missing.", ["released"], ["mean.json"]),
+        (("riemdp.plots", "releases", "draw_panels"), f"{MU} was spent and the release is in mean.json; other files may be missing.", ["released"], ["mean.json"]),
     ],
 )
 def test_ctrl_c_says_what_was_spent(tmp_path, place, says, entries, left):
@@ -257,8 +257,8 @@ def test_a_ledger_locked_after_the_draw_keeps_the_reservation(book, monkeypatch)
 def test_a_ledger_removed_after_the_reservation_is_not_made_anew(book, monkeypatch):
     original = rd.Ledger.reserve
 
-    def vanishing(self, *arguments):
-        entry = original(self, *arguments)
+    def vanishing(self, *arguments, **options):
+        entry = original(self, *arguments, **options)
         self.path.unlink()
         return entry
 

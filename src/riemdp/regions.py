@@ -318,7 +318,7 @@ class Region:
         >>> region.contains([[0.9, 0.0], [0.0, 0.9]]).tolist()
         [False, False]
         """
-        inner = self.space._points(points, "points")
+        inner = self.space.read_points(points, "points")
         with np.errstate(all="ignore"):
             return np.asarray(self.shape.lengths(inner) <= self.radius)
 

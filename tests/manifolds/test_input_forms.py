@@ -98,8 +98,8 @@ def forms(x, tmp_path):
     yield "strided", wide[::2]
     yield "reversed twice", x[::-1].copy()[::-1]
     yield "Fortran order", np.asfortranarray(x)
-    yield "big-endian", x.astype(">f8")
-    yield "long double", x.astype(np.longdouble)
+    yield "big-endian", x.astype(x.dtype.newbyteorder(">"))
+    yield "long double", x.astype(np.clongdouble if np.iscomplexobj(x) else np.longdouble)
 
 
 @every_space

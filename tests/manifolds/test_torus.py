@@ -38,7 +38,7 @@ def test_the_sensitivity_is_that_of_a_flat_space():
     ball = rd.Ball(SPACE, [3.0, 0.0, -3.0], 1.3)
     flat = rd.Ball(rd.Euclidean(3), np.zeros(3), 1.3)
     ours, theirs = (rd.plan(b, 1000, rd.GDP(1.0))[0].sensitivity for b in (ball, flat))
-    assert ours == pytest.approx(theirs, rel=3e-3)
+    assert ours == pytest.approx(theirs, rel=8e-3)
 
 
 @pytest.mark.parametrize("mechanism", ["wrapped-gaussian", "wrapped-laplace", "riemannian-laplace", "kng"])

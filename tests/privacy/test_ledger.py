@@ -1091,7 +1091,7 @@ def test_the_file_says_its_format_and_entries_theirs(path):
         (schema,) = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table'").fetchone()
         texts = [text for (text,) in db.execute("SELECT guarantee FROM entry")]
     assert "riemdp ledger, format 4" in schema
-    assert [json.loads(text)["format"] for text in texts] == [3, 3]
+    assert [json.loads(text)["format"] for text in texts] == [4, 4]
 
 
 def text_of(guarantee, **more):
@@ -1113,7 +1113,7 @@ def test_a_newer_file_or_entry_gets_a_sentence(path):
         ledger.spent  # noqa: B018
     path.write_bytes(whole)
     with ledger._transaction("BEGIN IMMEDIATE") as db:
-        ledger_file.append(db, text_of(PureDP(0.1), format=4, unit="person"), "", "reserved")
+        ledger_file.append(db, text_of(PureDP(0.1), format=ledger_file.FORMAT + 1, unit="person"), "", "reserved")
     with pytest.raises(InputError, match="newer riemdp") as error:
         Ledger(path)
     assert_one_sentence(error)

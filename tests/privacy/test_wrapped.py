@@ -257,5 +257,5 @@ def test_noise_of_any_length_leads_to_a_point(space, length, recwarn):
     noise = length * np.random.default_rng(0).standard_normal((3, space.dim))
     foot = ball.footpoint_coords(space.random_point(1, 3)[0])
     for footpoint in (np.zeros(space.dim), foot):
-        assert space.contains(carry(Visible(noise), footpoint, ball)).all()
+        assert space.holds(carry(Visible(noise), footpoint, ball)).all()
     assert not recwarn.list

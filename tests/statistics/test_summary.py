@@ -309,7 +309,7 @@ def test_a_summary_is_planned_simulated_and_paid_for_as_a_mean_is(tmp_path):
     assert adapted.expected_error < 0.6 * plans[0].expected_error
     book = rd.Ledger(tmp_path / "budget.db", rd.GDP(1.0))
     rd.private_summary(X, ball, rd.GDP(1.0), ledger=book, note="stars")
-    assert book.history()[0].description == "summary of 3000 records, wrapped-gaussian: stars"
+    assert book.history()[0].description == "summary of 3,000 records, wrapped-gaussian: stars"
     with pytest.raises(rd.BudgetExceeded):
         rd.private_summary(X, ball, rd.GDP(0.1), ledger=book)
 

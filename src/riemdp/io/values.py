@@ -56,7 +56,10 @@ def joined_array(value: Any) -> Any:
     if not (isinstance(value, dict) and set(value) == {"real", "imaginary"}):
         return value
     try:
-        return np.asarray(value["real"], dtype=np.float64) + 1j * np.asarray(value["imaginary"], dtype=np.float64)
+        real, imaginary = (np.asarray(value[part], dtype=np.float64) for part in ("real", "imaginary"))
+        joined = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), dtype=np.complex128)
+        joined.real, joined.imag = real, imaginary  # a product with 1j would warn of infinite numbers
+        return joined
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -682,6 +682,10 @@ class Space(ABC):
             raise InputError(f"{_which(good, name)} is not a point of {self!r}: make it one with project().")
         return self.settle(array)
 
+    def read_points(self, value: Any, name: str) -> Array:
+        """Any number of points, in the form of the primitives; an InputError that names the first that is none."""
+        return self._points(value, name)
+
     def one_point(self, value: Any, name: str) -> Array:
         """The value as one point, in the form of the primitives."""
         point = self._points(value, name)
