@@ -69,7 +69,7 @@ WRONG = {
     "footpoint missing": (f"{MEAN} --mechanism wrapped-laplace --footpoint none.npy", "--footpoint none.npy"),
     "footpoint not used": (f"{MEAN} --mechanism kng --footpoint center3.npy", "footpoint"),
     # the space
-    "unknown space": ("mean X.npy --space torus --center origin --radius 1 --epsilon 1", "--space"),
+    "unknown space": ("mean X.npy --space doughnut --center origin --radius 1 --epsilon 1", "--space"),
     "curvature of matrices": (f"{MEAN} --curvature 2", "--curvature 2"),
     "curvature of the wrong sign": ("mean sphere.npy --space sphere --curvature -1 --center north --radius 1 --epsilon 1", "curvature = -1"),
     "wrong k": (f"{MEAN} --size 4", "takes records of shape (n, 4, 4)"),

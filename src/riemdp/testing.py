@@ -207,7 +207,8 @@ def _batches(sample: _Sample) -> None:
 def _require_shape(space: Space, name: str, found: Array, last: tuple[int, ...]) -> None:
     """Of what a map makes of batches (3, 1) and (2,)."""
     _require(found.shape == (3, 2, *last), space, f"{name} of batches (3, 1) and (2,) has shape {found.shape}")
-    _require(found.dtype == np.float64, space, f"{name} gives numbers of type {found.dtype}, not float64")
+    wanted = np.float64 if last == (space.dim,) else np.asarray(space.origin).dtype
+    _require(found.dtype == wanted, space, f"{name} gives numbers of type {found.dtype}, not {np.dtype(wanted)}")
 
 
 def _inverses(sample: _Sample) -> None:

@@ -376,9 +376,9 @@ def test_nothing_is_shown_said_or_logged(space, capfd, caplog, recwarn):
     records.coordinate_mean()
     assert repr(records) == str(records) == f"Bounded(n={records.n}, {space!r})"
     assert [name for name in dir(records) if not name.startswith("_")] == [
-        "ball", "can_gather", "certify", "closed_form", "coordinate_mean", "coordinate_sum", "factors", "mapped",
+        "ball", "can_gather", "certify", "closed_form", "coordinate_mean", "coordinate_sum", "factors", "given", "mapped",
         "mapped_points", "mean_of", "model", "moment_sums", "moved", "n",
-        "outside", "sample", "shrunk", "space", "start",
+        "outside", "people", "sample", "shrunk", "space", "start",
     ]  # fmt: skip
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
