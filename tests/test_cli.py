@@ -880,7 +880,7 @@ def test_a_terminal_without_accents_does_not_lose_a_release(here):
     assert b"value" in done.stdout
 
 
-@pytest.mark.parametrize(("words", "expected"), [("riemdp me", {"mean"}), ("riemdp mean --mechanism wr", {"wrapped-laplace", "wrapped-gaussian"})])
+@pytest.mark.parametrize(("words", "expected"), [("riemdp me", {"mean", "median"}), ("riemdp mean --mechanism wr", {"wrapped-laplace", "wrapped-gaussian"})])
 def test_shell_completion(words, expected):
     environment = {"_RIEMDP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     done = subprocess.run([sys.executable, "-c", MAIN], capture_output=True, text=True, check=False, env=os.environ | environment)

@@ -21,7 +21,7 @@ from riemdp.manifolds import Euclidean, Hyperbolic, KendallShapes, SPDAffine, SP
 
 PICKED = [Euclidean(4), Sphere(3), Hyperbolic(3), SPDAffine(3), SPDLogEuclidean(2), KendallShapes(5)]
 # Products are not on the command line, tables hold no complex numbers, and no file tells a unit of length.
-SPACES = with_others(PICKED, but=[rd.Product, rd.HPDAffine, rd.HPDLogEuclidean, rd.RigidMotions])
+SPACES = with_others(PICKED, but=[rd.Product, rd.HPDAffine, rd.HPDLogEuclidean, rd.RigidMotions, rd.Grassmann])
 
 
 def records(space, n=6):

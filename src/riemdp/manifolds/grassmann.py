@@ -117,6 +117,12 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     # --- the maps -------------------------------------------------------------------------------------------
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
+        """Of each vector by itself; NaN for what no decomposition is asked about."""
+        wild = ~(np.abs(coords) <= 1e100).all(axis=-1)
+        points = self._exp_of_vectors(np.where(wild[..., None], 0.0, coords), base)
+        return np.where(wild[..., None, None], np.nan, points)
+
+    def _exp_of_vectors(self, coords: Array, base: Array) -> Array:
         """The span of Y cos(A) + Z K sinc(A), A² = KᵀK, with (Y, Z) the frame of the base."""
         block, (within, across) = self._block(coords), self._frame(base)
         _, angles, right = np.linalg.svd(block, full_matrices=False)
@@ -124,6 +130,12 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return _projector(within @ cosine + across @ (block @ sine))
 
     def log_coords(self, points: Array, base: Array) -> Array:
+        """Of each record by itself; NaN for what is no projector by far, which no decomposition is asked about."""
+        far = ~(np.abs(points) <= 2).all(axis=(-2, -1))
+        coords = self._log_of_projectors(np.where(far[..., None, None], self.origin, points), base)
+        return np.where(far[..., None], np.nan, coords)
+
+    def _log_of_projectors(self, points: Array, base: Array) -> Array:
         """From the singular values of YᵀB, the cosines, and the part of B across the base, as long as the sines."""
         basis, (within, across) = self._basis(points), self._frame(base)
         left, cosine, right = np.linalg.svd(_transposed(within) @ basis)

@@ -113,7 +113,7 @@ def plan(
     kng                 0.0136
     """
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
-    _require_name(statistic, PLANNED)
+    _require_name(statistic, [*PLANNED, *statistic_names()])
     if statistic in (Median.name, GeodesicRegression.name):
         made = _of_many(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
@@ -186,7 +186,7 @@ def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan
 def _require_name(statistic: Any, names: Iterable[str]) -> None:
     """One of these, or a statistic itself, as those who write one may pass."""
     if not isinstance(statistic, Statistic):
-        require_known("statistic", statistic, names)
+        require_known("statistic", statistic, list(dict.fromkeys(names)))
 
 
 def rehearse(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> Prepared:
@@ -396,7 +396,7 @@ def simulate(
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
     asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
-    _require_name(statistic, SIMULATED)
+    _require_name(statistic, [*SIMULATED, *statistic_names()])
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
         unit_of(groups, unit)
