@@ -118,7 +118,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
         """Of each vector by itself; NaN for what no decomposition is asked about."""
-        wild = ~(np.abs(coords) <= 1e100).all(axis=-1)
+        wild = np.asarray(~(np.abs(coords) <= 1e100).all(axis=-1))
         points = self._exp_of_vectors(np.where(wild[..., None], 0.0, coords), base)
         return np.where(wild[..., None, None], np.nan, points)
 
@@ -131,7 +131,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     def log_coords(self, points: Array, base: Array) -> Array:
         """Of each record by itself; NaN for what is no projector by far, which no decomposition is asked about."""
-        far = ~(np.abs(points) <= 2).all(axis=(-2, -1))
+        far = np.asarray(~(np.abs(points) <= 2).all(axis=(-2, -1)))
         coords = self._log_of_projectors(np.where(far[..., None, None], self.origin, points), base)
         return np.where(far[..., None], np.nan, coords)
 
