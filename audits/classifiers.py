@@ -17,23 +17,27 @@ import riemdp as rd
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit, audit_draws
 from riemdp.io.rows import Held, Rows
-from riemdp.privacy.release import Drawn, Reservation
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.reservation import Reservation
+from riemdp.releases.drawn import Drawn
 from riemdp.statistics.adaptation import split
-from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import ReleaseLaw, vectors_up_to
+from riemdp.statistics.chance import Exact
 from riemdp.statistics.descent import Descent
 from riemdp.statistics.discriminant import ClassMoments, NoisyClasses
 from riemdp.statistics.features import Features, LabelledFeatures
 from riemdp.statistics.logistic import LogisticLoss, _residuals
 from riemdp.statistics.query import Query
+from riemdp.statistics.shape import SecondMoment
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Draws = Callable[[LabelledFeatures, int], Array]  # (records, size) -> all that is published, (size, numbers)
+Draws = Callable[[Any, int], Array]  # (records, size) -> all that is published, (size, numbers)
 
 N, CLASSES = 20, 2
 CONFIDENCE, DRAWS = 0.999, 4000
 CLAIMED: dict[str, Guarantee] = {"gaussian": rd.GDP(1.0), "laplace": rd.PureDP(1.0)}
 LOSS = LogisticLoss(1, np.ones(CLASSES), step=1.0)
+UNIT_DISC = vectors_up_to(1.0, 2)
 FEATURES = Features(np.eye(1), np.zeros(1), 1.0)
 
 
@@ -48,6 +52,14 @@ def neighbours() -> tuple[LabelledFeatures, LabelledFeatures]:
     for (coords, labels), end, label in zip(pair, (1.0, -1.0), (0, 0), strict=True):
         coords[-1], labels[-1] = end, label
     return labelled(*pair[0]), labelled(*pair[1])
+
+
+def across(longest: float = 1.0) -> tuple[Bounded, Bounded]:
+    """One record along either of two axes, forced into a disc of this radius; all others at its centre."""
+    pair = np.zeros((2, N, 2))
+    pair[0, -1, 0] = pair[1, -1, 1] = 3.0
+    first, second = (Bounded(rows, vectors_up_to(longest, 2)) for rows in pair)
+    return first, second
 
 
 # --- releases ------------------------------------------------------------------------------------------------
@@ -99,6 +111,13 @@ def discriminant(claimed: Guarantee, shares: Callable[[LabelledFeatures], Array]
     return draws
 
 
+def shape(claimed: Guarantee) -> Draws:
+    """The second moment of unit vectors, with noise."""
+    query = Query(UNIT_DISC, N, claimed, mechanism=_noise(claimed), statistic=SecondMoment())
+    law = query.law(query.plan())
+    return lambda records, size: np.asarray(law.draw(law.value(records), size).points)
+
+
 def _noise(claimed: Guarantee) -> str:
     return "wrapped-laplace" if isinstance(claimed, rd.PureDP) else "wrapped-gaussian"
 
@@ -133,6 +152,7 @@ def other_class() -> tuple[LabelledFeatures, LabelledFeatures]:
 def sound() -> Iterator[tuple[str, Guarantee, Draws]]:
     """What the product releases."""
     for noise, claimed in CLAIMED.items():
+        yield f"shape, {noise}", claimed, shape(claimed)
         yield f"descent, {noise}", claimed, descent(claimed)
         yield f"discriminant, {noise}", claimed, discriminant(claimed)
 
@@ -141,12 +161,20 @@ BUGS: dict[str, Draws] = {
     "clip after the sum": descent(CLAIMED["gaussian"], ForcedLate(1, np.ones(CLASSES), step=1.0)),
     "one step too many": descent(CLAIMED["gaussian"], paid=1, extra=1),
     "labels leak through class counts": discriminant(CLAIMED["gaussian"], counted),
+    "shape of records that are not shortened": shape(CLAIMED["gaussian"]),
 }
 
 
-def examine(draws: Draws, claimed: Guarantee, confidence: float, size: int, pair: Any = None) -> Audit:
+def neighbours_for(name: str) -> tuple[Any, Any]:
+    """Whom a release, or a bug, tells apart best."""
+    if "shape" in name:
+        return across(2.0 if name in BUGS else 1.0)
+    return other_class() if "labels" in name else neighbours()
+
+
+def examine(name: str, draws: Draws, claimed: Guarantee, confidence: float, size: int) -> Audit:
     """What an adversary can prove from so many draws of each neighbour."""
-    first, second = (draws(records, size) for records in pair or neighbours())
+    first, second = (draws(records, size) for records in neighbours_for(name))
     return audit_draws(first, second, claimed, confidence=confidence)
 
 
@@ -154,12 +182,11 @@ def main() -> None:
     """A line for each; exit code 1 if the product is contradicted, or a bug is not."""
     wrong = 0
     for name, claimed, draws in sound():
-        found = examine(draws, claimed, CONFIDENCE, DRAWS)
+        found = examine(name, draws, claimed, CONFIDENCE, DRAWS)
         wrong += not found.holds
         print(f"{name}: claimed {claimed}, found {found.lower}", flush=True)
     for name, draws in BUGS.items():
-        pair = other_class() if "labels" in name else neighbours()
-        found = examine(draws, CLAIMED["gaussian"], CONFIDENCE, DRAWS, pair)
+        found = examine(name, draws, CLAIMED["gaussian"], CONFIDENCE, DRAWS)
         wrong += found.holds
         print(f"planted, {name}: found {found.lower}", flush=True)
     sys.exit(1 if wrong else 0)

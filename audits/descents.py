@@ -18,7 +18,7 @@ from classifiers import CLAIMED, CONFIDENCE, DRAWS, N, Watched
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit, audit_draws
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import Reservation
+from riemdp.privacy.reservation import Reservation
 from riemdp.statistics.adaptation import split
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.descent import Descent

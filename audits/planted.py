@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +33,19 @@ from product import (
     summary,
     two_sites,
 )
+from riemdp.accounting.guarantee import GDP
+from riemdp.audit import Audit
 from riemdp.mechanisms import by_name
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.noise import grid_step
+from riemdp.statistics import adaptive
+from riemdp.statistics.adaptation import Allowance
+from riemdp.statistics.adaptive import Adaptive
+from riemdp.statistics.chance import Seeded
 from riemdp.statistics.moments import Moments
+from riemdp.statistics.prepared import prepare
+from riemdp.statistics.query import Query
+from riemdp.statistics.shaped import ShapedMean
 from riemdp.statistics.sites import pooled_value
 
 
@@ -123,6 +133,55 @@ def unclipped_moments(case: Case) -> Points:
     return drawn(query, query.plan(), case.ball, value)
 
 
+@dataclass(frozen=True, eq=False)
+class Unforced(ShapedMean):
+    """Narrowed coordinates that are as long as they like."""
+
+    def vectors(self, records: Bounded) -> Bounded:
+        """In a ball of vectors that is four times too large, added in steps of the right one."""
+        return ShapedMean(4 * self.radius, self.axes).vectors(records)
+
+
+def narrow_unforced(case: Case) -> Points:
+    """Noise in the shape of an ellipsoid, around records that are moved into the ball only."""
+    query = replace(case.query, statistic=Unforced(**vars(case.ellipsoid)))
+    return drawn(query, query.plan(), case.ball)
+
+
+FILTERED = 300  # records
+
+
+class CountedTwice(Allowance):
+    """What rounds have not spent is there twice."""
+
+    @property
+    def rest(self) -> GDP:
+        """Squares of mu add up."""
+        left = super().rest
+        assert isinstance(left, GDP)
+        return replace(left, mu=math.sqrt(2) * left.mu)
+
+
+def filtered(allowance: type[Allowance], draws: int, confidence: float) -> Audit:
+    """Rounds that stop by themselves, on a line, and what a last release of all that they left gives away.
+
+    Records fill the line, so that rounds end soon, but one, which is at either end. The value is seen in units of the
+    noise's scale, which is published.
+    """
+    query = Query(rd.Ball(rd.Euclidean(1), [0.0], 1.0), FILTERED, rd.GDP(1.0), adapt=True)
+    rng, others = np.random.default_rng(0), np.linspace(-1.0, 1.0, FILTERED - 1)
+
+    def seen(X: Array) -> Array:
+        last = how.run(Bounded(X, query.ball), Seeded(rng))
+        return np.asarray(last.drawn.points[0] / last.plan.scale)
+
+    with replaced(adaptive, Allowance=allowance):
+        how = prepare(query).how
+        assert isinstance(how, Adaptive)
+        told = [np.stack([seen(np.append(end, others)[:, None]) for _ in range(draws)]) for end in (1.0, -1.0)]
+    return rd.audit_draws(*told, query.guarantee, confidence=confidence)
+
+
 def one_record_per_class(case: Case) -> Points:
     """The recipe of an old guide: one record per person *and class*, class means in parallel, each with all of it.
 
@@ -154,11 +213,17 @@ def _started_again(draw: Points, X: Array, size: int) -> Array:
 @contextmanager
 def system_randomness(seed: int) -> Iterator[None]:
     """Numbers of a seeded generator where a release asks the operating system."""
-    generator, module, names = random.Random(seed), riemdp.randomness, ("secrets", "os")
-    before = {name: getattr(module, name) for name in names}
-    vars(module).update(
-        secrets=SimpleNamespace(randbits=generator.getrandbits), os=SimpleNamespace(urandom=generator.randbytes)
-    )
+    generator = random.Random(seed)
+    source = SimpleNamespace(randbits=generator.getrandbits), SimpleNamespace(urandom=generator.randbytes)
+    with replaced(riemdp.randomness, secrets=source[0], os=source[1]):
+        yield
+
+
+@contextmanager
+def replaced(module: ModuleType, **others: Any) -> Iterator[None]:
+    """Other things in the place of what a module has, for a while."""
+    before = {name: getattr(module, name) for name in others}
+    vars(module).update(others)
     try:
         yield
     finally:
@@ -188,6 +253,7 @@ BUGS: dict[str, Bug] = {
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
     "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
     "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
+    "narrow, unforced": Bug(Case("sphere", "wrapped-gaussian", rd.GDP(1.0), shaped=True), narrow_unforced, "release"),
     "records for people": Bug(
         Case("line", "wrapped-laplace", rd.PureDP(1.0), people=True), records_for_people, "release"
     ),

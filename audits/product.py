@@ -33,14 +33,16 @@ import numpy as np
 import riemdp as rd
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit, audit_draws, audit_neighbours, coordinates
+from riemdp.axes import Axes
 from riemdp.manifolds import Space, package_spaces
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import Plan
+from riemdp.releases.plan import Plan
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
+from riemdp.statistics.shaped import ShapedMean
 from riemdp.statistics.sites import SiteSum, pooled_value, site_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,9 +60,11 @@ NAMED: dict[str, Space] = {  # in the tables of results; the sharpest bounds com
     "line": rd.Euclidean(1),
     "SPD(2), log-Euclidean": rd.SPDLogEuclidean(2),
     "SPD(2), affine-invariant": rd.SPDAffine(2),
+    "SPD(2), log-Cholesky": rd.SPDLogCholesky(2),
     "circle": rd.Sphere(1),
     "sphere": rd.Sphere(2),
     "hyperbolic plane": rd.Hyperbolic(2),
+    "Poincaré disc": rd.Hyperbolic(2, model="poincare"),
     "shapes of 4 landmarks": rd.KendallShapes(4),
     "line x sphere": rd.Product(rd.Euclidean(1), rd.Sphere(2)),
 }
@@ -102,6 +106,7 @@ class Case:
     sites: bool = False  # the records are in two places, which hand over their sums
     second: str = ""  # which second moments, of a summary
     people: bool = False  # each of n people has several records, and neighbours replace one with all of them
+    shaped: bool = False  # in an ellipsoid that is narrow where neighbours differ
 
     @property
     def n(self) -> int:
@@ -118,7 +123,7 @@ class Case:
         """For people."""
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
         extras += [f"{self.second} second moments"] * bool(self.second) + ["adaptive"] * self.adapt
-        extras += ["two sites"] * self.sites + ["people"] * self.people
+        extras += ["two sites"] * self.sites + ["people"] * self.people + ["ellipsoid"] * self.shaped
         return ", ".join([self.mechanism, *extras])
 
     @property
@@ -129,9 +134,15 @@ class Case:
     @property
     def options(self) -> dict[str, Any]:
         """Of `private_mean` and `simulate`."""
-        statistic = Moments(self.second) if self.second else self.statistic
+        statistic = Moments(self.second) if self.second else self.ellipsoid if self.shaped else self.statistic
         ask = {"mechanism": self.mechanism, "statistic": statistic, "footpoint": self._foot, "adapt": self.adapt}
         return {"ball": self.ball, "guarantee": self.claimed, **ask}
+
+    @property
+    def ellipsoid(self) -> ShapedMean:
+        """The mean in one whose first axis is a quarter of the others."""
+        axes = Axes.of_inverse(np.append(4.0, np.ones(self.ball.space.dim - 1)))
+        return ShapedMean.within(self.ball.space, self.ball.radius, axes)
 
     @property
     def _foot(self) -> Any:
@@ -172,15 +183,20 @@ def all_cases() -> list[Case]:
         if place in OF_PEOPLE:
             cases += [Case(place, name, claim, people=True) for name in MECHANISMS for claim in CLAIMS]
             cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
+        if space.dim > 1:
+            cases += [Case(place, *row, shaped=True) for row in ELLIPSOIDS]
         claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]
     return sorted(everything, key=lambda case: case.adapt)
 
 
+ELLIPSOIDS = (("wrapped-gaussian", rd.GDP(1.0)), ("wrapped-laplace", rd.PureDP(1.0)))
 SUMMARIES: tuple[tuple[str, Guarantee], ...] = (
     ("full", rd.GDP(1.0)),
     ("full", rd.PureDP(1.0)),
+    ("full", rd.ApproxDP(1.0, 0.01)),
+    ("full", rd.RDP(2.0, 1.0)),
     ("diagonal", rd.ZCDP(0.5)),
     ("trace", rd.GDP(1.0)),
     ("trace", rd.PureDP(1.0)),
@@ -208,6 +224,7 @@ def quick_cases() -> list[Case]:
         summary("sphere", "full", rd.GDP(1.0)),
         summary("SPD(2), log-Euclidean", "diagonal", rd.PureDP(1.0)),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
+        Case("sphere", "wrapped-gaussian", rd.GDP(1.0), shaped=True),
     ]
 
 
@@ -321,10 +338,10 @@ def drawn(
     def points(X: Array, size: int) -> Array:
         if (key := X.tobytes()) not in known:
             known[key] = value(X)
-        made = law.draw(known[key], size)
-        if isinstance(law.statistic, Moments):  # all that is released, of which the mean is made
-            return np.concatenate([part.vectors for part in made.noisy], axis=1)
-        return np.asarray(ball.space.write(made.points, ball.center))
+        if isinstance(law.statistic, Moments):  # all that is released; the mean, made of it, would take longer
+            places = law._places(known[key])
+            return np.concatenate([law.mechanism.draw(*place, size).points for place in places], axis=1)
+        return np.asarray(ball.space.write(law.draw(known[key], size).points, ball.center))
 
     return points
 
@@ -358,9 +375,14 @@ def published(case: Case, points: Points) -> Callable[..., Array]:
 
 
 def transcript(release: rd.Release, ball: rd.Ball) -> Array:
-    """The value, and the centre and the radius after each stage, of one adaptive release."""
-    places = coordinates(np.stack([release.value, *(stage.center for stage in release.stages)]), ball)
-    radii = [np.log([stage.radius for stage in release.stages])]
+    """The value, the first and the last centre and radius, and the number of stages of one adaptive release.
+
+    The noise of the last release is of a size that was published as well, so the value counts in units of it, too.
+    """
+    first, last = release.stages[0], release.stages[-1]
+    places = coordinates(np.stack([release.value, first.center, last.center]), ball)
+    sizes = np.log([stage.reach for stage in (*release.stages[:2], last)])
+    radii = [(places[0] - places[-1]) / last.scale, sizes, [float(len(release.stages))]]
     if isinstance(release, rd.Summary):
         radii += [release.moments.first, release.moments.second.ravel()]
     return np.concatenate([places.ravel(), *radii])
@@ -370,8 +392,9 @@ def transcript(release: rd.Release, ball: rd.Ball) -> Array:
 
 
 def last_bits(points: Array) -> Array:
-    """The exponent of the lowest binary digit that is set, of each number: (size, numbers)."""
-    mantissa, exponent = np.frexp(points.reshape(len(points), -1))
+    """The exponent of the lowest binary digit that is set, of each number, complex ones counted twice."""
+    flat = np.ascontiguousarray(points.reshape(len(points), -1))
+    mantissa, exponent = np.frexp(flat.view(np.float64) if np.iscomplexobj(flat) else flat)
     digits = (np.abs(mantissa) * 2.0**53).astype(np.int64)
     lowest = np.log2(np.maximum(digits & -digits, 1))
     return np.asarray(np.clip(np.where(digits == 0, 0.0, exponent - 53 + lowest), -120.0, 20.0))
@@ -537,12 +560,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0, help="at most, for the draws of each test of each row")
     parser.add_argument("--simulated", type=int, default=200_000, help="most draws in float64 of each neighbour")
     parser.add_argument("--released", type=int, default=100_000, help="most releases of each neighbour")
+    parser.add_argument("--only", default="", help="rows whose mechanism has this in its name, such as 'summary'")
     parser.add_argument("--workers", type=int, default=1, help="rows at a time")
+    parser.add_argument("--spaces", nargs="+", choices=SPACES, metavar="NAME", help="no others, named as in the tables")
     parser.add_argument("--out", type=Path, default=RESULTS / "product.json", help="JSON file to write")
     options = parser.parse_args()
     if options.quick:
         options.seconds, options.simulated, options.released = math.inf, 20_000, 3000
-    cases = quick_cases() if options.quick else all_cases()
+    offered = quick_cases() if options.quick else all_cases()
+    places = options.spaces or SPACES
+    cases = [case for case in offered if case.place in places and options.only in case.name]
     budget = partial(Budget, options.simulated, options.released, options.seconds)
     rows = run(cases, budget, options.out, options.workers)
     sys.exit(0 if all(row.holds for row in rows) else 1)

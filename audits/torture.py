@@ -1,9 +1,10 @@
 """Data sets as bad as float64 allows, on every space and at every scale: `python audits/torture.py`.
 
 A *setting* is public: a space, a ball of a radius between the least and the largest, a number of records, a guarantee
-and how to release. `rehearse` accepts it or refuses it with one sentence. What it accepts is then released for many
-data sets, random and adversarial: none may raise, warn, take too long, or give anything but a point that can be saved
-and read again. A failure is reported with the seed of its setting and the name of its data, which make it again.
+and how to release: a mean, or one of `entries.py`. `rehearse`, or a release of records without fault, accepts it or
+refuses it with one sentence. What it accepts is then released for many data sets, random and adversarial: none may
+raise, warn, take too long, or give anything but numbers that can be saved and read again. A failure is reported with
+the seed of its setting and the name of its data, which make it again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import riemdp as rd
+from entries import ENTRIES, Case
 from riemdp.errors import RiemdpError
 from riemdp.manifolds import package_spaces
 from riemdp.mechanisms import MECHANISMS
@@ -45,6 +47,7 @@ SPACES: list[rd.Space] = [
     rd.Hyperbolic(3, curvature=-9.0),
     rd.Hyperbolic(2, curvature=-1e-6),
     rd.Product(rd.Sphere(2), rd.Euclidean(1)),
+    rd.Hyperbolic(2, model="poincare"),
     rd.Product(rd.SPDLogEuclidean(2), rd.Hyperbolic(2)),
     rd.Product(rd.KendallShapes(3), rd.SPDAffine(2)),
 ]
@@ -54,6 +57,8 @@ SIZES = [1, 1, 2, 2, 3, 5, 17, 64, 300]
 LARGEST = 2**14  # records in one block, where sums are longest; now and then
 STRENGTHS = [1e-30, 1e-18, 1e-9, 1e-3, 0.05, 0.2, 1.0, 1.0, 3.0, 20.0, 900.0, 1e4, 1e12, 1e40, 1e60]
 ODD = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e-310, 1e-300, -1e-160, 1e154, 1e200, -1e300, 1e308, -1.7e308, 1.0]
+MEAN = "mean"
+PART_OF_MEANS = 0.4  # of all settings; the other entries have equal parts of the rest
 BAD_POINTS = 8  # of those above in a data set that is otherwise fine
 SECONDS = 300  # for one release: rejection may take 1e5 trials on average, a minute or so, by decision
 
@@ -67,11 +72,12 @@ class Setting:
     n: int
     guarantee: rd.Guarantee
     options: dict[str, Any]
+    entry: str = MEAN
 
     def __str__(self) -> str:
         asked = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         where = f"{self.ball.space!r}, radius {self.ball.radius!r}"
-        return f"setting {self.seed}: {where}, n = {self.n}, {self.guarantee!r}, {asked}"
+        return f"setting {self.seed}: {self.entry}, {where}, n = {self.n}, {self.guarantee!r}, {asked}"
 
 
 def setting(seed: int, spaces: list[rd.Space] = SPACES) -> Setting | None:
@@ -84,7 +90,9 @@ def setting(seed: int, spaces: list[rd.Space] = SPACES) -> Setting | None:
         guarantee = _guarantee(rng)
     except RiemdpError:
         return None
-    return Setting(seed, ball, n, guarantee, _options(ball, rng))
+    if rng.random() < PART_OF_MEANS:
+        return Setting(seed, ball, n, guarantee, _options(ball, rng))
+    return Setting(seed, ball, n, guarantee, {}, str(rng.choice(list(ENTRIES))))
 
 
 def _center(space: rd.Space, rng: np.random.Generator) -> Array:
@@ -283,9 +291,12 @@ def _within(seconds: float) -> Iterator[None]:
 
 
 def is_accepted(asked: Setting) -> bool:
-    """Whether `rehearse` accepts the setting; it may refuse with a RiemdpError of one line, and in no other way."""
+    """Whether the setting is accepted; it may be refused with a RiemdpError of one line, and in no other way."""
     try:
-        rehearse(asked.ball, asked.n, asked.guarantee, **asked.options)
+        if asked.entry == MEAN:
+            rehearse(asked.ball, asked.n, asked.guarantee, **asked.options)
+        else:
+            _enter(asked, np.repeat(asked.ball.center[None], asked.n, axis=0), None)
     except RiemdpError as refusal:
         if "\n" in str(refusal):
             raise AssertionError("not one line") from None
@@ -293,11 +304,21 @@ def is_accepted(asked: Setting) -> bool:
     return True
 
 
-def release_one(asked: Setting, X: Array) -> rd.Release:
-    """The release, looked at: a point, with public numbers that can be saved and read again."""
-    made = rd.private_mean(X, asked.ball, asked.guarantee, **asked.options)
-    assert asked.ball.space.contains(made.value).all(), "the value is no point"
+def _enter(asked: Setting, X: Array, number: int | None) -> rd.Release:
+    """The release of one of the entries, with labels or times of that number; without a number, with faultless ones."""
+    private = None if number is None else np.random.default_rng([asked.seed, number, 1])
+    case = Case(X, asked.ball, asked.guarantee, np.random.default_rng([asked.seed, 2]), private)
+    return ENTRIES[asked.entry](case)
+
+
+def release_one(asked: Setting, X: Array, number: int = 0) -> rd.Release:
+    """The release, looked at: a point, or other numbers, with public ones that can be saved and read again."""
+    is_mean = asked.entry == MEAN
+    made = rd.private_mean(X, asked.ball, asked.guarantee, **asked.options) if is_mean else _enter(asked, X, number)
+    if made.kind == "point":
+        assert made.space.contains(made.value).all(), "the value is no point"
     again = rd.Release.from_dict(json.loads(json.dumps(made.to_dict())))
+    assert all(np.isfinite(part).all() for part in made.value), "the value is not finite"
     assert np.allclose(again.value, made.value, rtol=1e-9, atol=0), "saved, it is another"
     return made
 
@@ -325,8 +346,9 @@ def torture(asked: Setting, sets: int, tally: Tally) -> None:
             place, X = data_set(asked, number)
             started = time.monotonic()
             with _within(SECONDS), warnings_as_errors():
-                made = release_one(asked, X)
-            kind = f"{type(asked.ball.space).__name__}, {made.mechanism}{', adaptive' if made.stages else ''}"
+                made = release_one(asked, X, number)
+            how = f"{asked.entry}, {made.mechanism}{', adaptive' if made.stages else ''}"
+            kind = f"{type(asked.ball.space).__name__}, {how}"
             tally.releases[kind] += 1
             tally.slowest = max(tally.slowest, (round(time.monotonic() - started, 2), f"{asked}; {place}"))
     except Exception as problem:  # whatever it is, it is a finding

@@ -3,7 +3,7 @@
 Time: the affine-invariant private mean of 10^6 3 x 3 matrices in memory, of records and of their 10^5 people, in turns
 in one process: with ids as integers, integers far apart, and texts. Memory: the peak of fresh processes that make a
 tangent mean of people from memory-mapped files of records and ids, beyond what they had after a small one, and how it
-grows with the number of records. The limits are those of the project's issue on people.
+grows with the number of records. The limits are those that the project promises.
 """
 
 from __future__ import annotations

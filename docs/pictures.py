@@ -52,13 +52,10 @@ def make_example(example: Example) -> None:
 
 def demo() -> Figure:
     """The picture of `riemdp demo`."""
-    from riemdp import PrivateMDM
     from riemdp import demo as shown
 
     digits = shown.load_digits()
-    model = PrivateMDM(ball=shown.public_ball(), guarantee=shown.BUDGET, adapt=True)
-    model.fit(digits.outlines[digits.is_known], digits.labels[digits.is_known])
-    return shown.draw(digits, model, shown.exact_means(digits))
+    return shown.draw(digits, shown.Study.of(digits), shown.exact_means(digits))
 
 
 def speed() -> Figure:

@@ -50,6 +50,15 @@ def _reproducible_releases(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What several tests share is made before any of them begins: it finds the same bits in every run as well."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with reproducible_bits(f"{request.node.nodeid} {fixturedef.argname}"):
+        return (yield)
+
+
 @pytest.fixture
 def shared_data() -> Callable[[str], dict[str, np.ndarray]]:
     """Loads a real data set; the test is skipped where the data are not at hand."""

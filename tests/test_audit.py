@@ -299,8 +299,8 @@ def test_data_made_to_fool_are_what_they_are_called():
 
 def test_as_many_outliers_as_the_noise_hides():
     ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
-    assert spare_outliers(ball, 1000, rd.GDP(1.0)) == 2  # noise of standard deviation 2/n
-    assert spare_outliers(ball, 1000, rd.GDP(0.1)) == 20
+    assert spare_outliers(ball, 1000, rd.GDP(1.0)) == 4  # noise of standard deviation 2/n
+    assert spare_outliers(ball, 1000, rd.GDP(0.1)) == 40
     assert spare_outliers(ball, 10, rd.GDP(0.01)) == 4  # not more than half
 
 

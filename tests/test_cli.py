@@ -959,6 +959,7 @@ def test_labels_and_people_may_be_columns_of_the_table(classes_in_files):
         (("--labels", "X.npy"), "--labels X.npy has shape"),
         (("--classifier", "forest"), "logistic or lda"),
         (("--out", "model.npy"), ".json"),
+        (("--names", "Fz,Cz"), "--names belong to"),
         (("--mu", "1e-4"), "--anyway"),
     ],
 )
@@ -970,6 +971,63 @@ def test_mistakes_about_classifiers_cost_nothing(classes_in_files, change, text)
     assert text in result.output
     assert not os.path.exists("model.json")
     assert not os.path.exists("ledger.db")
+
+
+@pytest.mark.parametrize("people", [[], ["--groups", "who.npy", "--unit", "person"]])
+def test_means_of_classes_are_released_at_once(classes_in_files, people):
+    np.save("who.npy", np.arange(2000) % 700)
+    made = run("mean", "X.npy", *TWO, *FIT, *people, "--out", "means.json", "--report", "means.html", "--plot", "means.png")
+    assert made.exit_code == 0
+    assert "2: no, yes" in made.output
+    assert "no" in Path("means.html").read_text()
+    release = rd.Release.load("means.json")
+    assert (release.labels, release.left_out) == (("no", "yes"), (False, False))
+    assert (release.n, release.unit) == ((700, "person") if people else (2000, "record"))
+    if not people:
+        np.testing.assert_allclose(release.means, [np.zeros(3), np.full(3, 2.5)], atol=0.3)
+    release.save("again.json")
+    assert rd.Release.load("again.json").to_dict() == release.to_dict()
+    assert run("mean", "X.npy", "--labels", "y.npy", *FIT, "--out", "means.npy", "--quiet").exit_code == 0
+    assert np.load("means.npy").shape == (2, 3)
+
+
+def test_a_class_without_records_is_named(classes_in_files):
+    made = run("mean", "X.npy", "--labels", "y.npy", "--classes", "no,yes,perhaps", *FIT)
+    assert "hardly any record is in perhaps" in " ".join(made.output.split())
+
+
+def test_labels_are_never_quoted(classes_in_files):
+    """Which class a record is in, or that it is in none, shows nowhere."""
+    y = np.load("y.npy").astype("U20")
+    y[7] = "SECRET-42"
+    np.save("y.npy", y)
+    made = run("mean", "X.npy", *TWO, *FIT)
+    assert made.exit_code == 0
+    assert "SECRET" not in made.output + made.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (("--adapt",), "--adapt must be left out with --labels"),
+        (("--mechanism", "kng"), "cannot keep labels private"),
+        (("--labels", "same.npy"), "fewer than two classes"),
+        (("--labels", "short.npy"), "one for each of 2,000"),
+    ],
+)
+def test_mistakes_about_classes_cost_nothing(classes_in_files, change, text):
+    np.save("short.npy", classes_in_files[:5])
+    np.save("same.npy", np.zeros(2000))
+    book = ["--ledger", "ledger.db", "--budget-mu", 1]
+    result = run("mean", "X.npy", "--labels", "y.npy", *FIT, "--out", "means.npy", *book, *change)
+    assert result.exit_code == 2
+    assert text in result.output
+    assert not os.path.exists("means.npy")
+    assert not os.path.exists("ledger.db")
+
+
+def test_classes_belong_to_labels(classes_in_files):
+    assert "--classes no,yes without --labels" in run("mean", "X.npy", "--classes", "no,yes", *FIT).output
 
 
 def test_a_file_that_is_no_classifier_is_refused(classes_in_files):

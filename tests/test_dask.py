@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,9 +22,13 @@ from riemdp.cli import workers as cli_workers
 from riemdp.io import sources
 from riemdp.io.data import open_records
 from riemdp.io.sources import reporting
+from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.base import ReleaseLaw
 from riemdp.statistics.query import Query
+
+sys.path.append(str(Path(__file__).parents[1] / "audits"))
+import planted
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -109,10 +114,16 @@ def test_workers_read_the_files_themselves(tmp_path, kind, client):
         pytest.importorskip("zarr").save(str(tmp_path / "X.zarr"), X)
     else:
         pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pyarrow.table(dict(zip("abcdefghi", X.reshape(-1, 9).T, strict=True))), tmp_path / "X.parquet")
+        parquet.write_table(
+            pyarrow.table(dict(zip("abcdefghi", X.reshape(-1, 9).T, strict=True))), tmp_path / "X.parquet"
+        )
     stored = open_records({"npy": tmp_path / "0.npy", "folder": tmp_path}.get(kind, tmp_path / f"X.{kind}"))
     assert isinstance(stored.for_workers(ball.space), da.Array)
-    assert before_noise(stored.for_workers(ball.space), ball) == before_noise(stored.points(ball.space), ball) == before_noise(X, ball)
+    assert (
+        before_noise(stored.for_workers(ball.space), ball)
+        == before_noise(stored.points(ball.space), ball)
+        == before_noise(X, ball)
+    )
 
 
 def test_adaptation_and_check_of_a_dask_array_are_those_of_an_array():
@@ -210,7 +221,14 @@ def fragile(X, marker):
 
 def test_a_killed_worker_changes_no_bit_and_spends_nothing_twice(tmp_path, client, expected, monkeypatch):
     name, seen, draw, pids = "affine", [], ReleaseLaw.draw, client.run(os.getpid)
-    monkeypatch.setattr(ReleaseLaw, "draw", lambda law, value: seen.append(b"".join(map(np.ndarray.tobytes, value if isinstance(value, tuple) else (value,)))) or draw(law, value))
+    monkeypatch.setattr(
+        ReleaseLaw,
+        "draw",
+        lambda law, value: (
+            seen.append(b"".join(map(np.ndarray.tobytes, value if isinstance(value, tuple) else (value,))))
+            or draw(law, value)
+        ),
+    )
     ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))
     array = fragile(records(name), tmp_path / "killed")
     release = rd.private_mean(array, BALLS[name], rd.GDP(0.5), mechanism="wrapped-gaussian", ledger=ledger)
@@ -274,7 +292,10 @@ if __name__ == "__main__":
     ("place", "says"),
     [
         (("distributed", "Client", "_start"), "nothing was released or spent."),
-        (("riemdp.io.sources", "DaskSource", "_parts"), "nothing was released; (mu = 0.5)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent."),
+        (
+            ("riemdp.io.sources", "DaskSource", "_parts"),
+            "nothing was released; (mu = 0.5)-Gaussian differential privacy was reserved, entry 1 of {}, and stays spent.",
+        ),
     ],
 )
 def test_ctrl_c_with_workers_is_one_line(tmp_path, place, says):
@@ -283,7 +304,15 @@ def test_ctrl_c_with_workers_is_one_line(tmp_path, place, says):
     module, owner, name = place
     (tmp_path / "run.py").write_text(INTERRUPTED.format(module=module, owner=owner, name=name))
     line = "mean X.npy --space spd-affine --center identity --radius 1.5 --mu 0.5 --ledger l.db --budget-mu 1 --workers 2 --out mean.npy"
-    done = subprocess.run([sys.executable, "run.py", *line.split()], cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "run.py", *line.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        timeout=300,
+        check=False,
+    )
     new = "riemdp: new ledger l.db, nothing before this is counted.\n" if "reserved" in says else ""
     assert (done.returncode, done.stderr) == (130, f"{new}riemdp: interrupted: {says.format(tmp_path / 'l.db')}\n")
     assert not (tmp_path / "mean.npy").exists()
@@ -360,13 +389,18 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(here, option, mis
     monkeypatch.setitem(sys.modules, missing, None)
     result = run(f"{MEAN} {option}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f'riemdp: {option.split()[0]} needs Dask: install it with pip install ".[dask]" in a clone of riemdp.\n'
+    assert (
+        result.stderr
+        == f'riemdp: {option.split()[0]} needs Dask: install it with pip install ".[dask]" in a clone of riemdp.\n'
+    )
 
 
 # --- descriptors and estimators ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("shape", "features"), [((7, 12, 13), "tuzel"), ((7, 12, 13), "five"), ((7, 12, 13, 3), "tuzel")])
+@pytest.mark.parametrize(
+    ("shape", "features"), [((7, 12, 13), "tuzel"), ((7, 12, 13), "five"), ((7, 12, 13, 3), "tuzel")]
+)
 def test_descriptors_of_a_dask_array_are_one_too(shape, features):
     images = np.random.default_rng(0).random(shape)
     lazy = rd.covariance_descriptors(da.from_array(images, chunks=(3, 5, 13, *shape[3:])), features=features)
@@ -387,3 +421,30 @@ def test_an_estimator_takes_a_dask_array():
     assert (fitted.n_features_in_, fitted.release_.n, fitted.mean_.shape) == (3, 500, (3, 3))
     with pytest.raises(rd.InputError, match=r"X has shape \(9,\)"):
         rd.PrivateFrechetMean(ball=BALLS["affine"], guarantee=rd.GDP(1.0)).fit(da.zeros(9))
+
+
+# --- people and classes on a cluster -----------------------------------------------------------------------------
+
+
+def test_a_cluster_sums_people_whose_records_lie_in_any_chunk(client):
+    X, ball = records("affine", 3000), BALLS["affine"]
+    who = np.random.default_rng(0).integers(500, size=len(X))
+    far = Bounded(da.from_array(X, chunks=(700, 3, 3)), ball, who)
+    near = Bounded(X, ball, who)
+    assert far.n == near.n == len(np.unique(who))
+    assert far.coordinate_sum() == near.coordinate_sum()
+
+
+@pytest.mark.parametrize("people", [None, 2000])
+def test_a_classifier_learns_on_a_cluster_what_it_learns_here(client, people, monkeypatch):
+    monkeypatch.setattr(bounded, "SAMPLE", 2**9)  # so that labels travel to the chunks
+    X, rng = records("affine", 6000), np.random.default_rng(1)
+    y, who = np.where(X[:, 0, 0] > 1, "thick", "thin"), None if people is None else rng.integers(people, size=6000)
+    weights = []
+    for given in (X, da.from_array(X, chunks=(2500, 3, 3))):
+        model = rd.PrivateLogisticRegression(
+            ball=BALLS["affine"], guarantee=rd.GDP(1.0), classes=["thick", "thin"], steps=4
+        )
+        with planted.system_randomness(seed=2):
+            weights.append(model.fit(given, y, groups=who).release_.weights)
+    assert np.array_equal(*weights)

@@ -31,13 +31,15 @@ def test_prints_draws_reports_and_refuses_a_second_time(tmp_path):
     (plan,) = (line.strip() for line in printed.splitlines() if line.strip().startswith("riemdp plan "))
     planned = CliRunner().invoke(app, plan.split()[1:])  # what to do next can be done
     assert (planned.exit_code, "adaptive" in planned.output) == (0, True)
-    (entry,) = rd.Ledger(folder / "ledger.db").history()
-    assert entry.status == "released"
+    assert "modes are beyond noise" in " ".join(printed.split())
+    entries = rd.Ledger(folder / "ledger.db").history()
+    assert [entry.status for entry in entries] == ["released"] * 3
+    assert rd.Ledger(folder / "ledger.db").spent == demo.BUDGET  # to the last bit
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 1
     assert "does not fit" in again.stderr
     assert len(again.stderr.splitlines()) == 1
-    assert len(rd.Ledger(folder / "ledger.db").history()) == 1
+    assert len(rd.Ledger(folder / "ledger.db").history()) == 3
 
 
 @pytest.mark.parametrize("name", ["report.html", "means.png"])
@@ -76,8 +78,16 @@ def test_nearly_every_outline_lies_in_the_public_ball(digits):
 def test_exact_means_tell_digits_apart_and_private_ones_nearly_as_well(digits):
     exact, known = demo.exact_means(digits), digits.is_known
     assert demo.accuracy(digits, exact) > 0.7  # chance is 0.1
-    model = rd.PrivateMDM(ball=demo.public_ball(), guarantee=demo.BUDGET, adapt=True)
+    model = rd.PrivateMDM(ball=demo.public_ball(), guarantee=demo.MEANS, adapt=True)
     private = model.fit(digits.outlines[known], digits.labels[known]).means_
     assert demo.accuracy(digits, private) > 0.5
     assert demo.SPACE.dist(private, exact).max() < 0.3
     assert demo.accuracy(digits, private[::-1]) < 0.3  # the wrong way round it would show
+
+
+def test_a_private_classifier_is_better_than_private_means(digits, tmp_path):
+    ledger = rd.Ledger(tmp_path / "ledger.db", budget=demo.BUDGET)
+    study = demo.Study.of(digits, ledger)
+    scores = study.scores(digits, demo.exact_means(digits))
+    assert scores["classifier"] > max(scores["private"], 0.7)
+    assert 0.25 < study.outlines.dispersion < 0.35

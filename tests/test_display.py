@@ -46,6 +46,8 @@ def releases(mean) -> dict[str, rd.Release]:
         "mean": mean,
         "adaptive": rd.private_mean(SPACE.exp(noise + noise.mT, np.eye(3)), BALL, rd.GDP(2.0), adapt=True),
         "summary": rd.private_summary(SPACE.random_point(300, 1), BALL, rd.GDP(1.0)),
+        "median": rd.private_median(SPACE.random_point(300, 1), BALL, rd.GDP(1.0)),
+        "regression": rd.private_regression(SPACE.random_point(300, 1), np.arange(300.0), BALL, rd.GDP(1.0), t_bounds=(0.0, 300.0)),
         "classes": model.fit(SPACE.random_point(90, 2), labels).releases_[0],
         "numbers": replace(mean, value=np.array([1.5, 2.5]), kind="numbers", statistic="counts"),
         "matrix": replace(mean, value=np.diag([1.0, 2.0]), kind="symmetric matrix", statistic="spread"),
@@ -53,7 +55,7 @@ def releases(mean) -> dict[str, rd.Release]:
     }
 
 
-KINDS = ["mean", "adaptive", "summary", "classes", "numbers", "matrix", "several"]
+KINDS = ["mean", "adaptive", "summary", "median", "regression", "classes", "numbers", "matrix", "several"]
 
 
 @pytest.fixture
@@ -64,6 +66,39 @@ def ledger(tmp_path) -> rd.Ledger:
 
 
 # --- releases ------------------------------------------------------------------------------------------------
+
+
+def test_a_regression_shows_how_fast_points_move(releases):
+    fit = releases["regression"]
+    assert f"velocity        {SPACE.norm(fit.velocity, fit.value):.4g} per unit of t" in str(fit)
+    assert f"R² {fit.r_squared:.2f}" in words_apart(fit._repr_html_())
+
+
+def test_noise_is_said_to_move_what_was_released(releases):
+    said = {"mean": "distance to the mean of", "median": "distance to the median of", "regression": "distance to the middle of the geodesic of"}
+    for kind, words in said.items():
+        assert words in " ".join(str(releases[kind]).split())
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda s: rd.Ellipsoid(SPACE, np.eye(3), [2.0, 1.0, 1.0, 1.0, 1.0, 0.5], 1.5), ("half axes", "from 0.75 to 3")),
+        (lambda s: s.modes(2), ("standard deviation", "more than noise", "2 principal geodesics")),
+        (lambda s: s.region(0.9), ("the mean of the records with probability 0.9", "where it reaches farthest")),
+        (lambda s: s.region(0.9, of="population"), ("the mean of the population with probability 0.9",)),
+        (lambda s: rd.compare(s, s), ("p-value", "no more than what sampling and noise explain")),
+        (lambda s: rd.frechet_mean(SPACE.random_point(9, 0), SPACE), ("NOT PRIVATE", "proven")),
+    ],
+)
+def test_what_is_made_of_releases_or_beside_them_shows_itself(releases, make, said):
+    thing = make(releases["summary"])
+    assert "\n" not in repr(thing)
+    html = Page(thing._repr_html_())
+    assert html.loads == []
+    for words in said:
+        assert words in " ".join(str(thing).split())
+        assert words in words_apart(thing._repr_html_())
 
 
 @pytest.mark.parametrize("kind", KINDS)

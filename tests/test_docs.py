@@ -17,11 +17,12 @@ from typer.testing import CliRunner
 import riemdp
 import riemdp as rd
 from docs_tools import terms
+from riemdp.balls import BITS
 from riemdp.cli import app
 from riemdp.kernels.spectral import SMALL_WORK, kernels_for
-from riemdp.privacy.bounded import BITS, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.calibration import gaussian_scale
-from riemdp.statistics.adaptation import USUAL_SHARES
+from riemdp.statistics.adaptive import LEAST_LEFT
 from riemdp.statistics.query import MOST_RECORDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -211,6 +212,28 @@ def test_every_option_has_a_place_in_the_reference():
     assert all(f"riemdp {command}" in page for command in get_command(app).commands)
 
 
+RELEASING = {"mean", "summary", "median", "regress", "classify fit"}
+
+
+def commands():
+    """Those of the command line by the names that users type."""
+    for name, command in get_command(app).commands.items():
+        yield from [(f"{name} {inner}", one) for inner, one in getattr(command, "commands", {}).items()] or [(name, command)]
+
+
+def test_the_reference_says_which_commands_take_an_option():
+    rows = re.findall(r"^\| (`--[^|]*) \| ([a-z][a-z ,]*) \| ", text_of("docs/reference/cli.md"), re.MULTILINE)
+    assert len(rows) > 25
+    taken = {}
+    for name, command in commands():
+        for option in (option for one in command.params for option in [*one.opts, *one.secondary_opts]):
+            taken.setdefault(option, set()).add(name)
+    for options, told in rows:
+        if told not in ("all but demo", "riemdp itself"):
+            said = set().union(*(RELEASING if one == "all that release" else {one} for one in told.split(", ")))
+            assert [taken[option] for option in re.findall("`(--[^`]+)`", options)] == [said] * options.count("--"), options
+
+
 def test_nothing_is_loaded_from_elsewhere():
     """The site works offline: no script, font or picture from the network."""
     settings = (ROOT / "mkdocs.yml").read_text()
@@ -329,8 +352,7 @@ def test_nobody_is_told_that_a_budget_survives_copies(page):
 
 
 def test_adaptation_spends_no_more_than_is_said():
-    assert "at most a quarter (of epsilon, of rho, of mu²)" in text_of("docs/choosing.md")
-    assert max(2 * rounds * share for rounds, share in USUAL_SHARES.items()) <= 1 / 4
+    assert f"never less than {LEAST_LEFT:.0%}".replace("%", " %") in text_of("docs/choosing.md")
 
 
 def test_the_table_of_balls_of_directions_is_what_plan_says():

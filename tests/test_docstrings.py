@@ -20,6 +20,7 @@ import typed_usage
 from riemdp import names
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
+from riemdp.population import SUMMARY_REGIONS
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.mean import PLANNED
 
@@ -217,6 +218,8 @@ def test_names_as_types_are_those_that_are_known():
     assert list(get_args(names.StatisticName)) == statistic_names()
     assert list(get_args(names.PlannedName)) == PLANNED
     assert list(get_args(names.FeaturesName)) == list(_EXTRACTORS)
+    assert list(get_args(names.WhoseMean)) == list(SUMMARY_REGIONS)
+    assert [rd.Hyperbolic(2, model=model).model for model in get_args(names.HyperbolicModel)] == ["hyperboloid", "poincare"]
 
 
 @pytest.mark.parametrize(("argument", "kind"), [("calibration", names.CalibrationName), ("statistic", names.StatisticName)])

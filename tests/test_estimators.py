@@ -23,6 +23,7 @@ import riemdp as rd
 from riemdp.audit import audit_draws
 from riemdp.estimators import (
     PrivateFrechetMean,
+    PrivateGeodesicRegression,
     PrivateLDA,
     PrivateLogisticRegression,
     PrivateMDM,
@@ -87,6 +88,26 @@ COMPARE_TWO_FITS = ("check_fit_idempotent", "check_classifier_data_not_an_array"
 def test_scikit_learn_checks(estimator, check):
     if isinstance(estimator, LINEAR) and check.func.__name__ in COMPARE_TWO_FITS:
         pytest.skip("each fit draws a private ball and a private length of features anew, whatever the guarantee")
+    check(estimator)
+
+
+# A geodesic regression has the records for its response: fit(X, t) and predict(t), not fit(X, y) and predict(X).
+OTHER_ROLES = {
+    "check_fit_score_takes_y": "the second argument of fit is t, not y",
+    "check_n_features_in_after_fitting": "predict takes t, which has no features",
+    "check_fit2d_predict1d": "predict takes t, a list of numbers",
+    "check_estimators_pickle": "predict is given X, whose missing values are none of t",
+    "check_regressors_train": "predict gives points, and is given X instead of t",
+    "check_supervised_y_2d": "no value or form of a private number may be told by a warning",
+    "check_supervised_y_no_nan": "no value of a private number raises",
+}
+
+
+@parametrize_with_checks(
+    [PrivateGeodesicRegression(ball=AroundZero(20.0), guarantee=rd.PureDP(1e15), t_bounds=(-5.0, 5.0))],
+    expected_failed_checks=lambda _: OTHER_ROLES,
+)
+def test_scikit_learn_checks_of_a_geodesic_regression(estimator, check):
     check(estimator)
 
 
@@ -347,6 +368,17 @@ def test_points_of_geomstats(geomstats):
     assert sphere.belongs(mean, atol=1e-12)
     expected = geomstats.FrechetMean(sphere).fit(X).estimate_
     np.testing.assert_allclose(mean, expected, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::riemdp.UselessRelease", "error::RuntimeWarning")
+@pytest.mark.parametrize("space", [rd.Hyperbolic(2), rd.SPDAffine(2), rd.Sphere(2)], ids=repr)
+def test_means_that_noise_carried_away_are_no_reason_to_warn(space):
+    """What a worthless mean tells of records is worthless, and silent; once, hyperbolic ones warned."""
+    ball, X = rd.Ball(space, space.origin, 0.3), np.stack([space.origin] * 4)
+    for _ in range(10):
+        rd.PrivateTangentSpace(ball=ball, guarantee=rd.GDP(1e-3)).fit(X).transform(X)
+        rd.PrivatePGA(ball=ball, guarantee=rd.GDP(1e-3)).fit(X).transform(X)
+        rd.PrivateMDM(ball=ball, guarantee=rd.GDP(1e-3)).fit(X, [0, 0, 1, 1]).predict(X)
 
 
 def test_landmarks_as_pairs_or_as_complex_numbers():

@@ -19,7 +19,7 @@ from riemdp.cli import app
 from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
 from riemdp.io.identities import identities
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
-from riemdp.privacy.release import Reservation
+from riemdp.privacy.reservation import Reservation
 from riemdp.statistics.class_means import (
     ALL_CLASSES,
     ANY_CLASSES,

@@ -22,7 +22,7 @@ from riemdp.mechanisms.baselines import nearest_points
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Bounded
 from riemdp.regions import SHAPES, Chart, laplace_quantile, projected_laplace_quantile
-from riemdp.statistics.class_means import joint_means
+from riemdp.statistics.class_means import JointMeans
 from riemdp.statistics.mean import rehearse
 
 DEVIATIONS = 5
@@ -323,8 +323,7 @@ def test_mechanisms_without_a_law_of_their_own_have_none(name):
 
 def test_class_means_are_no_mean():
     X, ball = np.random.default_rng(0).standard_normal((60, 2)), rd.Ball(rd.Euclidean(2), np.zeros(2), 3.0)
-    asked = {"mechanism": "auto", "calibration": "analytic", "note": ""}
-    release, _ = joint_means(X, np.arange(60) % 2, 2, ball, rd.GDP(5.0), None, **asked)
+    release = JointMeans.of(X, np.arange(60) % 2, ("a", "b"), ball, rd.GDP(5.0)).release(None)
     with pytest.raises(rd.MechanismError, match="has no region"):
         release.region()
 

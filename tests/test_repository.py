@@ -68,6 +68,15 @@ def test_the_group_for_developers_names_extras_that_there_are():
     assert set(named) <= set(PROJECT["optional-dependencies"])
 
 
+def test_the_coverage_that_is_told_is_what_is_asked_for():
+    """No test runs the others: `make coverage` does, and fails below the floor."""
+    floor = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]["report"]["fail_under"]
+    told = [re.findall(r"(\d+) % of lines and branches", (ROOT / page).read_text()) for page in ("README.md", "docs/releasing.md")]
+    assert len(told[0]) == 1
+    assert told[0] == told[1]
+    assert floor <= int(told[0][0])
+
+
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "README.md"])
 def test_pages_of_the_repository_lead_somewhere(page):
     links = re.findall(r"\]\(([^)\s#]+)", (ROOT / page).read_text())

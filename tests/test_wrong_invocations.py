@@ -119,7 +119,7 @@ WRONG = {
     "archive that lies": (f"mean short.npz {PLACE} --epsilon 1", "'short.npz' claims 7,200,000,000,000,000 bytes"),
     "pickled objects": (f"mean objects.npy {PLACE} --epsilon 1", "'objects.npy' cannot be read"),
     "words": (f"mean words.npy {PLACE} --epsilon 1", "'words.npy' does not hold an array of numbers"),
-    "complex matrices": (f"mean complex.npy {PLACE} --epsilon 1", "complex"),
+    "complex matrices": (f"mean complex.npy {PLACE} --epsilon 1", "Complex data not supported by SPDAffine(k=3)"),
     "unknown format": (f"mean X.mat {PLACE} --epsilon 1", "no known format"),
     "folder without arrays": (f"mean folder {PLACE} --epsilon 1", "holds no .npy file"),
     "pattern without files": (f"mean 'folder/*.npy' {PLACE} --epsilon 1", "holds no .npy file"),

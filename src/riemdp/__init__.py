@@ -6,11 +6,13 @@ from riemdp import pages as _pages  # noqa: F401  how things show themselves
 from riemdp.accounting.composition import compose
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP
 from riemdp.audit import Audit, audit, audit_draws
+from riemdp.balls import Ball
 from riemdp.bridges.geomstats import from_geomstats, to_geomstats
 from riemdp.check import Check, check
 from riemdp.comparison import Comparison, compare
 from riemdp.descriptors import covariance_descriptors, descriptor_eigenvalue_bounds
 from riemdp.distributions import RiemannianGaussian, RiemannianLaplace
+from riemdp.ellipsoids import Ellipsoid
 from riemdp.errors import (
     BudgetExceeded,
     ConvergenceError,
@@ -40,10 +42,10 @@ from riemdp.manifolds import (
     Sphere,
     Torus,
 )
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
-from riemdp.privacy.release import Plan, Release
 from riemdp.regions import Region
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.frechet import FrechetMean, frechet_mean
 from riemdp.statistics.mean import plan, private_mean, simulate
@@ -79,6 +81,7 @@ __all__ = [
     "Comparison",
     "ConvergenceError",
     "Correlations",
+    "Ellipsoid",
     "Entry",
     "Euclidean",
     "FrechetMean",

@@ -19,6 +19,7 @@ import numpy as np
 from riemdp.accounting.guarantee import GDP, RDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_array, finite_number, whole_number
+from riemdp.balls import Ball
 from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
@@ -26,8 +27,8 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.names import CalibrationName, MechanismName, StatisticName
 from riemdp.neighbours import Grouped, Pair, fooling_neighbours, spare_outliers, whole_people, worst_neighbours
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Plan
+from riemdp.privacy.bounded import Bounded
+from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import how_many, rehearse, simulated
 from riemdp.statistics.prepared import Prepared

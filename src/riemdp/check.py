@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.balls import Ball
 from riemdp.display import shown
 from riemdp.io.rows import Rows
 from riemdp.manifolds.description import Seen
-from riemdp.privacy.bounded import Ball, Bounded, logs_at_center
+from riemdp.privacy.bounded import Bounded, logs_at_center
 from riemdp.written import BallMapping, as_ball
 
 Array = NDArray[Any]

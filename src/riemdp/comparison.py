@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.manifolds import Space
 from riemdp.population import MeanError, hotelling, mean_error
@@ -23,7 +24,8 @@ ASSUMPTIONS = (
 )
 
 
-@dataclass(frozen=True)
+@shown
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """How far the means of two groups are apart, and how surprising that would be if they were the same.
 
@@ -57,19 +59,6 @@ class Comparison:
     p_value: float
     degrees: int
     assumptions: tuple[str, ...] = ASSUMPTIONS
-
-    def __str__(self) -> str:
-        return (
-            f"The means are {self.distance:.4g} apart: T = {self.statistic:.4g} of {self.degrees} degrees of freedom, "
-            f"p = {self.p_value:.3g}. Supposed: {'; '.join(self.assumptions)}."
-        )
-
-    def _repr_html_(self) -> str:
-        supposed = "".join(f"<li>{text}</li>" for text in self.assumptions)
-        return (
-            f"<p>The means are {self.distance:.4g} apart (T = {self.statistic:.4g}, {self.degrees} degrees of freedom, "
-            f"<b>p = {self.p_value:.3g}</b>). Supposed:</p><ul>{supposed}</ul>"
-        )
 
 
 def compare(a: Summary, b: Summary) -> Comparison:

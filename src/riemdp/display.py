@@ -86,7 +86,15 @@ class Numbers:
             return np.array2string(self.array, precision=8, threshold=10**9, max_line_width=width)
         heads = [["", *self.columns]] if self.columns else []
         cells = [[name, *(f"{entry:.8g}" for entry in row)] for name, row in zip(self.rows, self._grid, strict=True)]
-        return "\n".join(_aligned([*heads, *cells], ["<", *[">"] * self._grid.shape[1]]))
+        lines = _aligned([*heads, *cells], ["<", *[">"] * self._grid.shape[1]])
+        return "\n".join(lines if max(map(len, lines)) <= width else self._wrapped_rows(width))
+
+    def _wrapped_rows(self, width: int) -> list[str]:
+        """Each row after its name, in as many lines as it takes."""
+        widest = max(map(len, self.rows))
+        names = [f"{name:<{widest}}  " for name in self.rows]
+        how: dict[str, Any] = {"precision": 8, "threshold": 10**9, "max_line_width": width}
+        return [name + np.array2string(row, prefix=name, **how) for name, row in zip(names, self._grid, strict=True)]
 
 
 @dataclass(frozen=True)

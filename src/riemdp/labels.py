@@ -11,9 +11,10 @@ from riemdp.errors import InputError
 from riemdp.io.values import numbers_of
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
-from riemdp.privacy.release import Release
+from riemdp.releases.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
 from riemdp.statistics.median import MEDIAN
+from riemdp.summaries.class_means import ClassMeans
 
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
@@ -29,6 +30,11 @@ STATISTIC_NAMES = {
 def noun(release: Release) -> str:
     """What was released, in words."""
     return STATISTIC_NAMES.get(release.statistic, release.statistic)
+
+
+def centre_word(release: Release) -> str:
+    """What noise is compared with: the mean of the records, or what stands in its place."""
+    return {MEDIAN: "median", "geodesic-regression": "middle of the geodesic"}.get(release.statistic, "mean")
 
 
 def title(release: Release) -> str:
@@ -57,13 +63,22 @@ def kind_of_ball(release: Release) -> str:
     return "public" if is_given else "private"
 
 
+def clipping_words(release: Release) -> str:
+    """What moving records into the private ball may have done to the mean, beside the noise."""
+    given_up = [stage.given_up for stage in release.stages if stage.given_up is not None][-1]
+    return (
+        f"up to about {given_up:,} of {counted(release.n, release.unit)} may have been moved into it, which moves the "
+        f"mean by up to {release.clipping:.2g} if they are on one side"
+    )
+
+
 def named_numbers(release: Release, names: Sequence[str] | None = None) -> list[Numbers]:
     """The arrays of the value; names, if given, are those of the rows of each array that has so many.
 
     A square matrix has the same names for its columns. Class means are rows, if these are short enough, and names are
     those of the classes.
     """
-    arrays, words = _arrays(release), checked_names(names)
+    arrays, words = _arrays(release), checked_names(names) or names_of_classes(release)
     if words and len(words) not in {len(array) for array in arrays if array.ndim}:
         rows = " or ".join(str(len(array)) for array in arrays)
         raise InputError(f"names has {len(words)} of them: pass {rows}, one for each row of the released value.")
@@ -77,6 +92,13 @@ def _arrays(release: Release) -> list[Array]:
         return numbers_of(release.value, release.kind)
     rows = release.value.reshape(len(spaces(release)), -1)
     return [rows if rows.shape[1] <= MOST_COLUMNS else release.value]
+
+
+def names_of_classes(release: Release) -> tuple[str, ...]:
+    """Of the rows, where each is the mean of a class."""
+    if isinstance(release, ClassMeans) and len(_arrays(release)[0]) == len(release.labels):
+        return tuple(map(str, release.labels))
+    return ()
 
 
 def _named(array: Array, words: tuple[str, ...], *, is_square: bool) -> Numbers:

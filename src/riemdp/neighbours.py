@@ -8,8 +8,9 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import whole_number
+from riemdp.balls import Ball
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball
+from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import plan
 
 Pair = tuple[Array, Array]
@@ -55,9 +56,9 @@ def fooling_neighbours(ball: Ball, n: int, outliers: int) -> dict[str, Pair]:
 
 
 def spare_outliers(ball: Ball, n: int, guarantee: Guarantee) -> int:
-    """About how many outliers move the mean by as much as the noise does: as many are left outside for nothing."""
+    """About how many outliers an adaptive release leaves outside for nothing."""
     error = plan(ball, n, guarantee, statistic="tangent-mean")[0].expected_error
-    return max(1, min(round(n * error / ball.radius), (n - 1) // 2))
+    return max(1, min(round(Adaptation().spare * n * error / ball.radius), (n - 1) // 2))
 
 
 @dataclass(frozen=True, eq=False)

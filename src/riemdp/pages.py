@@ -9,32 +9,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_UP, Context
+from typing import Any
 
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.audit import Audit
+from riemdp.balls import Ball
 from riemdp.check import Check
 from riemdp.comparison import Comparison
 from riemdp.display import Numbers, Page, Table, page_of
+from riemdp.ellipsoids import Ellipsoid
 from riemdp.errors import RiemdpError
-from riemdp.labels import kind_of_ball, named_numbers, title
+from riemdp.labels import centre_word, clipping_words, error_of_one, kind_of_ball, named_numbers, title
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Entry, Ledger
-from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_percentage, promise
+from riemdp.regions import Region
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
+from riemdp.statistics.frechet import FrechetMean
 from riemdp.statistics.plans import PlanTable
-from riemdp.summaries.summary import Summary
+from riemdp.summaries.class_means import ClassMeans
+from riemdp.summaries.regression import Regression
+from riemdp.summaries.summary import Modes, Summary
 
-MEANING = "noise alone: root mean square distance to the mean of the records as moved into the ball"
+NOISE_ALONE = "noise alone: root mean square distance to the {what} of the records as moved into the ball"
+MEANING = NOISE_ALONE.format(what="mean")
+NOT_PRIVATE = "NOT PRIVATE: a function of the records, without noise."
 MOST_ENTRIES = 50  # of a ledger, the latest
 LEVEL = 0.95  # of regions
 MOST_MODES = 5  # of a summary
-MOST_LABELS = 12  # of a classifier
+MOST_LABELS = 12  # of classes
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
 
 
@@ -74,6 +83,20 @@ def ball_page(ball: Ball) -> Page:
     return Page(f"Ball of {line}", facts, values, line=line)
 
 
+@page_of.register
+def ellipsoid_page(ellipsoid: Ellipsoid) -> Page:
+    """Where it is, and how far it reaches in which directions."""
+    space, center = ellipsoid.space, ellipsoid.center
+    lengths = ellipsoid.half_axes
+    facts = {"space": f"{space!r}, dimension {space.dim:,}", "centre": center_words(space, center, "a public point")}
+    facts["half axes"] = f"from {lengths.min():.4g} to {lengths.max():.4g}, root mean square {_rms(lengths):.4g}"
+    return Page(f"Ellipsoid in {space!r}", facts)
+
+
+def _rms(lengths: Array) -> float:
+    return float(np.sqrt(np.mean(lengths**2)))
+
+
 def center_words(space: Space, center: Array, elsewhere: str = "see below") -> str:
     """The centre of a ball in a line; where it does not fit, where it is shown instead."""
     if _is_origin(space, center):
@@ -96,7 +119,7 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
     facts = {
         "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency, of one {release.unit}",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
-        "expected error": f"{_error_words(release)} ({MEANING})",
+        "expected error": f"{_error_words(release)} ({NOISE_ALONE.format(what=centre_word(release))})",
         **_assuming(release.guarantee),
         **({"note": release.remark} if release.remark else {}),
     }
@@ -107,8 +130,11 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
 
 def _error_words(release: Release) -> str:
     words = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
-    found = f", in a {kind_of_ball(release)} ball of radius {release.ball.radius:.4g}" if release.stages else ""
-    return words + found
+    if not release.stages:
+        return words
+    body = "ellipsoid that reaches" if release.stages[-1].axes is not None else "ball of radius"
+    cut = f"; {clipping_words(release)}" if release.clipping is not None else ""
+    return f"{words}, in a {kind_of_ball(release)} {body} {release.ball.radius:.4g}{cut}"
 
 
 @page_of.register
@@ -136,6 +162,53 @@ def _region_words(summary: Summary) -> str:
 
 
 @page_of.register
+def regression_page(fit: Regression, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, whose value is the point in the middle, and how fast points move there."""
+    page = release_page(fit, names)
+    low, high = fit.t_bounds
+    speed = float(fit.space.norm(fit.velocity, fit.value))
+    facts = {
+        "along": f"t from {low:g} to {high:g}; the value is the point at t = {fit.middle:g}",
+        "velocity": f"{speed:.4g} per unit of t, known to {fit.velocity_error:.2g} (noise alone)",
+        "R²": f"{fit.r_squared:.2f}: the share of the variance that t explains",
+    }
+    return replace(page, facts=page.facts | facts)
+
+
+@page_of.register
+def modes_page(modes: Modes) -> Page:
+    """A row for each mode."""
+    head = ["mode", "standard deviation", "share", "more than noise"]
+    spread = zip(modes.variances, modes.ratios, modes.significant, strict=True)
+    rows = [
+        [str(i), f"{max(variance, 0.0) ** 0.5:.4g}", f"{ratio:.1%}", "yes" if is_real else "no"]
+        for i, (variance, ratio, is_real) in enumerate(spread, 1)
+    ]
+    share = f"{float(np.sum(modes.ratios)):.0%} of the variance"
+    name = f"{len(modes)} principal geodesics, {share}" if rows else "No mode is more than noise"
+    return Page(name, tables=[Table(head, rows, head[:3])] if rows else ())
+
+
+@page_of.register
+def region_page(region: Region) -> Page:
+    """What it holds, how surely, and how far it reaches."""
+    facts = {
+        "holds": f"the mean of the {region.of} with probability {region.level:g}",
+        "reaches": f"{region.reach:.4g} from its middle, where it reaches farthest (to first order)",
+        "space": repr(region.space),
+    }
+    return Page(f"Region of the {region.of}' mean", facts)
+
+
+@page_of.register
+def frechet_page(mean: FrechetMean) -> Page:
+    """The exact mean, after the words that it is not private."""
+    facts = {"error": f"at most {mean.error_bound:.3g}, proven", "passes": f"{mean.iterations:,} over the records"}
+    line = f"NOT PRIVATE, error at most {mean.error_bound:.3g}"
+    return Page("Fréchet mean", facts, [Numbers(np.asarray(mean.point))], warning=NOT_PRIVATE, line=line)
+
+
+@page_of.register
 def comparison_page(found: Comparison, labels: Sequence[str] = ("a", "b")) -> Page:
     """How far two means are apart, and whether that is more than chance."""
     first, second = labels
@@ -149,13 +222,29 @@ def comparison_page(found: Comparison, labels: Sequence[str] = ("a", "b")) -> Pa
     }
     return Page(name, facts, line=f"{name}, p = {found.p_value:.3g}")
 
+
+@page_of.register
+def class_means_page(release: ClassMeans, names: Sequence[str] | None = None) -> Page:
+    """The page of a release, with the error of one mean, and which classes they are of."""
+    page, error = release_page(release, names), error_of_one(release)
+    words = f"{error:.4g}, {error / release.radius:.2g} of the ball's radius, of each mean if classes are of equal size"
+    facts = {"expected error": f"{words} ({MEANING})", "classes": _class_words(release.labels)}
+    rare = [str(label) for label, is_rare in zip(release.labels, release.left_out, strict=True) if is_rare]
+    if rare:
+        facts["look out"] = f"hardly any {release.unit} is in {', '.join(rare)}: such a mean is noise"
+    return replace(page, facts=page.facts | facts)
+
+
+def _class_words(labels: Sequence[Any]) -> str:
+    return f"{len(labels)}: " + ", ".join(map(str, labels[:MOST_LABELS])) + ", ..." * (len(labels) > MOST_LABELS)
+
+
 @page_of.register
 def classifier_page(classifier: ClassifierRelease, names: Sequence[str] | None = None) -> Page:
     """The page of a release, and what it tells apart; what it learnt from has no radius to compare noise with."""
     page = release_page(classifier, names)
-    labels = ", ".join(map(str, classifier.labels[:MOST_LABELS])) + ", ..." * (len(classifier.labels) > MOST_LABELS)
     facts = {"expected error": f"{classifier.expected_error:.4g} in what is learnt (noise alone: root mean square)"}
-    facts["classes"] = f"{len(classifier.labels)}: {labels}"
+    facts["classes"] = _class_words(classifier.labels)
     return replace(page, facts=page.facts | facts)
 
 

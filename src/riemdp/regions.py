@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv
 
 from riemdp.arguments import finite_number, whole_number
+from riemdp.display import shown
 from riemdp.distributions.ideal import FINENESS
 from riemdp.distributions.riemannian import RiemannianLaplace, length_quantile
 from riemdp.errors import InputError, MechanismError
@@ -48,35 +49,49 @@ class Noisy:
     vector: Array | None  # coordinates at the footpoint, or a vector of the ambient space
     footpoint: Array  # coordinates at the ball's centre
     off: float  # how far the value before noise may be from the exact one, in the same units
+    axes: Array | None = None  # (d, d), what noise of the same size in all directions was multiplied by, if by anything
 
     def __post_init__(self) -> None:
-        for name in ("vector", "footpoint"):
+        for name in ("vector", "footpoint", "axes"):
             value = getattr(self, name)
             object.__setattr__(self, name, value if value is None else frozen(value))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        vector = None if self.vector is None else self.vector.tolist()
-        return {"vector": vector, "footpoint": self.footpoint.tolist(), "off": self.off}
+        vector, axes = (None if one is None else one.tolist() for one in (self.vector, self.axes))
+        return {"vector": vector, "footpoint": self.footpoint.tolist(), "off": self.off, "axes": axes}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Noisy | None:
         """What `to_dict` described, or nothing; anything else is an InputError."""
         if data is None:
             return None
-        if not isinstance(data, dict) or set(data) != {"vector", "footpoint", "off"}:
+        if not isinstance(data, dict) or set(data) | {"axes"} != {"vector", "footpoint", "off", "axes"}:
             raise InputError("noisy is not that of a release: pass what Release.save() wrote.")
         vector = None if data["vector"] is None else read_value(data["vector"], "numbers", space, "noisy")
         footpoint, off = read_value(data["footpoint"], "numbers", space, "noisy"), finite_number(data["off"], "off")
         if len(footpoint) != space.dim or off < 0:
             raise InputError("noisy is not that of a release of this space: pass what Release.save() wrote.")
-        return cls(vector, footpoint, off)
+        return cls(vector, footpoint, off, read_axes(data.get("axes"), space.dim))
 
     def vector_of(self, size: int) -> Array:
         """The vector, if it has this many numbers: a file may say anything."""
         if self.vector is None or len(self.vector) != size:
             raise InputError(f"noisy does not hold {size} numbers as in a release of this mechanism: make a new one.")
         return self.vector
+
+
+def read_axes(data: Any, dim: int) -> Array | None:
+    """A matrix (dim, dim), or its diagonal, from plain data, or nothing; anything else is an InputError."""
+    if data is None:
+        return None
+    try:
+        axes = np.array(data, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        axes = np.zeros(0)
+    if axes.shape not in ((dim,), (dim, dim)) or not np.isfinite(axes).all():
+        raise InputError("axes are not those of a release of this space: pass what Release.save() wrote.")
+    return axes
 
 
 class Place(Protocol):
@@ -237,6 +252,7 @@ class InAmbient:
         return 2 * math.log(1 + 2 * size / least) + 1
 
 
+@shown
 @dataclass(frozen=True, eq=False)
 class Region:
     """Points among which the mean is, with probability `level`; made by `Release.region`.
@@ -357,10 +373,6 @@ class Region:
     def __repr__(self) -> str:
         return f"Region(level={self.level:g}, of={self.of!r}, radius={self.radius:.4g}, space={self.space!r})"
 
-    def _repr_html_(self) -> str:
-        what = "the mean of the records" if self.of == "records" else "the mean of the population"
-        return f"<p>Region that holds {what} with probability {self.level:g} (radius {self.radius:.4g})</p>"
-
 
 def _directions(dim: int, size: int) -> Array:
     """Unit vectors, in order around the circle where that makes sense."""
@@ -466,7 +478,8 @@ def _in_coordinates(quantile: Callable[[int, float], float]) -> Callable[[Releas
     def make(release: Released, noisy: Noisy, level: float) -> Made:
         dim = release.space.dim
         chart = Chart(release.space, release.ball.inner_center, noisy.footpoint)
-        return InCoordinates(chart, noisy.vector_of(dim), np.eye(dim)), release.scale * quantile(dim, level)
+        axes = np.eye(dim) if noisy.axes is None else noisy.axes
+        return InCoordinates(chart, noisy.vector_of(dim), axes), release.scale * quantile(dim, level)
 
     return make
 

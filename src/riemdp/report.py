@@ -16,10 +16,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD, counted, several, yours
+from riemdp.balls import Ball
 from riemdp.display import Table, page_of, paragraph
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
-from riemdp.labels import error_of_one, has_classes, kind_of_ball, named_numbers, noun, spaces, title
+from riemdp.labels import (
+    centre_word,
+    clipping_words,
+    error_of_one,
+    has_classes,
+    kind_of_ball,
+    named_numbers,
+    noun,
+    spaces,
+    title,
+)
 from riemdp.markup import (
     both_widths,
     data_uri,
@@ -37,14 +48,15 @@ from riemdp.names import StatisticName
 from riemdp.pages import center_words, plan_rows, spread_facts
 from riemdp.plots import is_exact_tradeoff, plot_release, plot_summary, plot_tradeoff, symbolic
 from riemdp.plots.groups import FAR
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Plan, Release
 from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Release
 from riemdp.statistics.catalogue import statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
+from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
@@ -157,21 +169,26 @@ def report_html(
 def _lead(subject: Subject) -> str:
     release = subject.release
     moved = "each of them" if has_classes(release) else "it"
+    noise = f" The noise is predicted to move {moved} by {error_of_one(release):.3g}."
+    noise = "" if isinstance(release, ClassifierRelease) else noise  # of numbers that have no unit
     return paragraph(
         f"The {noun(release)} of {release.n:,} {spaces(release)[0].words}, published with noise that "
-        f"protects every single {release.unit}: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}. "
-        f"The noise is predicted to move {moved} by {error_of_one(release):.3g}.",
+        f"protects every single {release.unit}: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}."
+        f"{noise}",
         "lead",
     )
 
 
 def _picture(subject: Subject) -> str:
-    release = subject.release
+    release, word = subject.release, centre_word(subject.release)
     alt = f"Picture of the released {noun(release)} with the {kind_of_ball(release)} centre and ball; values below."
     caption = (
-        "Simulated releases, where shown, are draws of the same noise around the released mean (moved into the "
-        "ball if it lies outside): they show how far noise moves the mean of the records as moved into the ball."
+        f"Simulated releases, where shown, are draws of the same noise around the released {word} (moved into the "
+        f"ball if it lies outside): they show how far noise moves the {word} of the records as moved into the ball."
     )
+    if isinstance(release, Regression):
+        alt = f"The released {noun(release)} against t, with bands."
+        caption = "How points change with t, along the released geodesic, and how far noise may have moved it."
     if release.kind != "point":
         alt, caption = f"The numbers of the released {noun(release)}.", "The released numbers, in their order."
     if isinstance(release, ClassifierRelease):
@@ -237,19 +254,19 @@ def _attacker(subject: Subject) -> str:
         f'<div class="promise">{paragraph(sentence)}</div>',
         weak if bound > 0.5 else "",
         paragraph(CLASSES_APART, "warning") if WITHIN_CLASSES in guarantee.assumptions else "",
-        _tradeoff(guarantee, bound),
+        _tradeoff(guarantee, bound, unit),
         paragraph(f"What stays hidden, up to that bound: whether {yours(unit)} in the data, and what sets it apart."),
         paragraph("What it does not hide:"),
         items([*NOT_HIDDEN, SEVERAL_RECORDS if unit == RECORD else f"how many {several(unit)} there are: public."]),
     )
 
 
-def _tradeoff(guarantee: Guarantee, bound: float) -> str:
+def _tradeoff(guarantee: Guarantee, bound: float, unit: str) -> str:
     """The picture of what an attacker can do."""
     alt = f"Trade-off curve of {symbolic(guarantee)}: at 5 % false alarms every attack misses at least {1 - bound:.1%}."
     note = "" if is_exact_tradeoff(guarantee) else " The curve is a bound, by the best conversions to (ε, δ)-DP."
     caption = "Errors of the best conceivable attack: the closer to the dashed diagonal, the less it learns." + note
-    return figure_html(image(plot_tradeoff(guarantee)), alt, caption)
+    return figure_html(image(plot_tradeoff(guarantee, title=f"Was this {unit} in the data?")), alt, caption)
 
 
 NOT_HIDDEN = (
@@ -303,20 +320,28 @@ NOISE_ONLY = (
 
 def _stages(subject: Subject) -> str:
     """How an adaptive release spent its guarantee, step by step."""
-    stages = subject.release.stages
+    release, stages = subject.release, subject.release.stages
     if not stages:
         return ""
     head = ["step", "spends", "mechanism", "scale", "radius of the ball"]
     rows = [
-        (stage.task, symbolic(stage.guarantee), stage.mechanism, f"{stage.scale:.4g}", f"{stage.radius:.4g}")
+        (stage.task, symbolic(stage.guarantee), stage.mechanism, f"{stage.scale:.4g}", f"{stage.reach:.4g}")
         for stage in stages
     ]
     text = (
-        "Part of the guarantee was spent on a private centre and a private radius, so that the noise of the mean "
-        "follows the spread of the records instead of the public ball. Each step is private; together they spend "
-        "the guarantee above. A few records far from all others, on one side, count for less than in the mean of all."
+        "Part of the guarantee was spent on private centres and radii, so that the noise of the mean follows the "
+        "spread of the records instead of the public ball; rounds went on as long as they paid, and the mean had all "
+        "that they left. Each step is private; together they spend the guarantee above. A few records far from all "
+        "others, on one side, count for less than in the mean of all."
     )
-    return section("How the ball was found", paragraph(text), rows_html(Table(head, rows, head[3:])))
+    shape = "The noise has the shape of the records: an ellipsoid, of which the radius is that of its longest axis."
+    cut = "" if release.clipping is None else paragraph(_sentence(clipping_words(release)))
+    parts = [paragraph(text), paragraph(shape) if stages[-1].axes is not None else "", cut]
+    return section("How the ball was found", *parts, rows_html(Table(head, rows, head[3:])))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _alternatives(release: Release) -> str:

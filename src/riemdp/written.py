@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from riemdp.arguments import whole_number
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Space
 from riemdp.manifolds.catalogue import space_class
 from riemdp.manifolds.description import ArrayForm
-from riemdp.privacy.bounded import Ball
 
 BallMapping: TypeAlias = Mapping[str, Any]
 

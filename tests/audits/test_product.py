@@ -62,6 +62,12 @@ def test_every_planted_bug_is_caught(name):
         assert all(found[parameter] > bug.margin * claim for parameter, claim in claimed.items())
 
 
+def test_a_filter_that_counts_what_is_unspent_twice_is_caught():
+    """1,500 releases of each neighbour prove more than mu = 1, at 0.999 and with a fixed seed; the product's do not."""
+    assert planted.filtered(planted.CountedTwice, 1500, 0.999).lower["mu"] > 1.0
+    assert planted.filtered(planted.Allowance, 300, 0.999).holds
+
+
 @pytest.mark.parametrize("second", ["full", "diagonal", "trace"])
 def test_a_weight_too_small_by_a_tenth_shows_in_the_values_themselves(second):
     """Without any chance: noise of one scale keeps mu exactly where values of neighbours differ by mu scales at most.
@@ -138,7 +144,7 @@ def test_all_stages_of_an_adaptive_release_are_looked_at():
     for spent in (1.0, 3.0):
         spender = replace(case, claimed=rd.GDP(spent))
         draw = product.published(spender, product.released(spender))
-        assert draw(pair["clusters"][0], size=2, seed=0).shape == (2, 1 + 2 * 7)  # a value; a centre and a radius each
+        assert draw(pair["clusters"][0], size=2, seed=0).shape == (2, 3 + 1 + 3 + 1)  # places, one in units of noise, sizes, rounds
         found[spent] = audit_neighbours(pair, draw, rd.GDP(1.0), draws=120, confidence=0.999)
     assert found[1.0].holds
     assert found[3.0].lower["mu"] > 1.2

@@ -15,6 +15,7 @@ from manifolds.examples import left_out
 from riemdp.mechanisms import MECHANISMS
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
+import entries
 import torture
 
 WRAPPED = type(MECHANISMS["wrapped-laplace"])
@@ -43,6 +44,25 @@ def test_each_kind_of_data_on_each_space(kind):
             asked = torture.Setting(number, ball, 5, rd.GDP(1.0), {})
             with torture.warnings_as_errors():
                 torture.release_one(asked, torture.DATA[kind](ball, 5, np.random.default_rng(number)))
+
+
+@pytest.mark.parametrize("entry", entries.ENTRIES)
+def test_every_entry_takes_every_kind_of_data(entry):
+    """With labels and times as odd as the records, on a curved space that has all capabilities."""
+    ball = rd.Ball(rd.Sphere(2), [0.0, 0.6, 0.8], 0.5)
+    tally = torture.Tally()
+    for seed, guarantee in enumerate([rd.GDP(300.0), rd.PureDP(3.0)]):
+        torture.torture(torture.Setting(seed, ball, 40, guarantee, {}, entry), len(torture.DATA), tally)
+    assert tally.failures == []
+    assert (tally.refused, sum(tally.releases.values())) == (0, 2 * len(torture.DATA))
+
+
+def test_a_label_that_raises_is_found(monkeypatch):
+    """The control: labels that are looked at all at once."""
+    monkeypatch.setattr("riemdp.estimators.linear._labels", lambda y, n, classes: np.searchsorted(classes, y))
+    ball, tally = rd.Ball(rd.Sphere(2), [0.0, 0.6, 0.8], 0.5), torture.Tally()
+    torture.torture(torture.Setting(0, ball, 40, rd.GDP(1.0), {}, "discriminant"), 12, tally)
+    assert len(tally.failures) == 1
 
 
 def some_setting():
@@ -99,7 +119,8 @@ def test_settings_and_data_come_again_from_their_seeds():
         again = torture.setting(asked.seed)
         assert str(again) == str(asked)
         assert np.array_equal(torture.data_set(asked, 3)[1], torture.data_set(again, 3)[1], equal_nan=True)
-    assert {asked.options["mechanism"] for asked in found} == {"auto", *MECHANISMS}
+    assert {asked.options["mechanism"] for asked in found if asked.entry == torture.MEAN} == {"auto", *MECHANISMS}
+    assert {asked.entry for asked in found} == {torture.MEAN, *entries.ENTRIES}
     assert {repr(asked.ball.space) for asked in found} == set(map(repr, torture.SPACES))
     assert left_out(torture.SPACES) == []
     radii = [asked.ball.radius for asked in found]

@@ -112,7 +112,8 @@ def exact_base(space, base):
     """The point that a base stands for: the one of its floats, or one next to it where the space computes some."""
     reference = exact(space)
     told = reference.read(space.write(base, space.origin))
-    if isinstance(space, Euclidean | Sphere | Hyperbolic | KendallShapes):
+    is_written_otherwise = getattr(space, "model", None) == "poincare"
+    if isinstance(space, Euclidean | Sphere | Hyperbolic | KendallShapes) and not is_written_otherwise:
         return told
     found = exact_point(space, ideal_entries(space, np.zeros(space.dim), base))
     assert reference.norm(reference.log(found, told), told) < 1e-14 * (1 + space.dim)

@@ -204,3 +204,42 @@ def test_noise_scales_are_those_of_the_library():
 
     assert harness.noise_scale("wrapped-gaussian", rd.ApproxDP(1.0, 1e-5), 1.0) == pytest.approx(3.73063163481594, rel=1e-12)
     assert harness.noise_scale("riemannian-laplace", rd.PureDP(0.5), 3.0) == pytest.approx(6.0, rel=1e-12)
+
+
+# --- newer spaces -------------------------------------------------------------------------------------------------
+
+
+def test_ew_on_other_spaces_wrapped_mechanisms_do_not_notice_curvature(quick_results):
+    results = quick_results("ew_spaces")
+    for d in (3, 6, 15):
+        assert results[f"d = {d}: log-Cholesky over log-Euclidean at epsilon = 1"] == pytest.approx(1, abs=1e-6)
+        assert results[f"d = {d}: hyperbolic over log-Euclidean, wrapped, at epsilon = 1"] == pytest.approx(1, abs=0.05)
+        assert 1.3 < results[f"d = {d}: the same matrices, log-Cholesky over log-Euclidean at mu = 1"] < 1.8
+    assert np.isnan(results["15|epsilon|hyperbolic, Riemannian Laplace"]).all()
+
+
+def test_rotations_people_are_too_few_and_maps_have_no_mean(quick_results):
+    results = quick_results("new_rotations")
+    if not results["sets"]:
+        pytest.skip("rotations_SO3.npz is not at hand")
+    assert results["error in degrees, record"] < 2
+    assert results["error in degrees, person"] > 20
+    assert results["whole map: closest crystal to the mean, degrees"] > 10
+    assert results["component: error in degrees"] < 0.2
+
+
+def test_connectomes_28_regions_are_too_many_for_86_people(quick_results):
+    results = quick_results("new_connectomes")
+    if not results["sets"]:
+        pytest.skip("connectome_corr28.npz is not at hand")
+    found = [results[f"{k} regions: error at n = 86 over the mean's distance"] for k in (28, 14, 7)]
+    assert found[0] > 1.5 > 1 > found[1] > 0.6 > 0.5 > found[2]
+
+
+def test_axes_of_fibres_do_not_cancel(quick_results):
+    results = quick_results("new_subspaces")
+    if not results["sets"]:
+        pytest.skip("dti_tensors.npz is not at hand")
+    as_written, with_signs = results["plain averages"]
+    assert as_written < 0.6 < 0.7 < with_signs
+    assert results["error in degrees"] < 1.5

@@ -158,6 +158,24 @@ def test_a_matrix_is_decomposed_alike_in_any_company(k):
         np.testing.assert_array_equal(alone[5::7], together[5::7])
 
 
+def low_rank(n, k, seed=3):
+    """The identity and a little more: most eigenvalues are equal, but for roundings."""
+    v = np.random.default_rng(seed).standard_normal((n, k, 2))
+    return spectral.symmetric_part(v @ np.swapaxes(v, 1, 2) + np.eye(k))
+
+
+@pytest.mark.parametrize("k", [2, 5, 9, 10, 11, 14, 23, 24])
+@pytest.mark.parametrize("kind", [*KINDS, "low rank"])
+@pytest.mark.usefixtures("compiled")
+def test_a_matrix_is_decomposed_alike_at_any_place_of_a_block(k, kind):
+    """Once, matrices with equal eigenvalues, which split early, were rounded by where others of the block did."""
+    x = low_rank(41, k) if kind == "low rank" else records(kind, 41, k, seed=1)
+    whole, logs = spectral.eigh(x), spectral.record_logs(x)[0]
+    for start in (*range(1, 12), 30, 39):
+        for part, all_of_it in zip((*spectral.eigh(x[start:]), spectral.record_logs(x[start:])[0]), (*whole, logs), strict=True):
+            np.testing.assert_array_equal(part, all_of_it[start:])
+
+
 @pytest.mark.parametrize(("k", "n"), [(3, 100), (3, 20_000), (30, 50), (1, 7), (50, 8)])
 def test_eigh_exp_and_log_agree_at_every_size(k, n):
     x = np.resize(records("random", 10, k), (n, k, k))

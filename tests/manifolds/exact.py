@@ -93,11 +93,12 @@ class ExactSphere:
 
 class ExactHyperbolic:
     def __init__(self, space: Hyperbolic) -> None:
-        self.radius = 1 / mp.sqrt(-mp.mpf(space.curvature))
+        self.radius, self.is_disc = 1 / mp.sqrt(-mp.mpf(space.curvature)), space.model == "poincare"
 
     def read(self, x):
-        """The space part is the truth."""
-        part = lift(x)[1:]
+        """The space part is the truth; or y of the Poincaré ball, x = 2R y/(1 - |y|²)."""
+        y = lift(x)
+        part = 2 * self.radius * y / (1 - y @ y) if self.is_disc else y[1:]
         return np.concatenate([[mp.sqrt(self.radius**2 + part @ part)], part])
 
     def lorentz(self, u, v):

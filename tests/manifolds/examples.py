@@ -6,6 +6,7 @@ a space without them fails `test_axioms.py`, loudly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -58,12 +59,18 @@ def is_complete(space: Space) -> bool:
     return True
 
 
-# A space with an edge keeps the axioms away from it only, and has tests of its own.
+def in_disc(space: Space) -> bool:
+    """Whether points are those of the Poincaré ball."""
+    return isinstance(space, Hyperbolic) and space.model == "poincare"
+
+
+# A space with an edge keeps the axioms away from it only (`reach`), and has tests of its own.
 WITH_EDGES = [Simplex]
 EVERY = [space for kind in [*package_spaces(), HalfPlane] if kind not in WITH_EDGES for space in kind.examples()]
 SPACES = [space for space in EVERY if is_complete(space)]
-# Those with a reference of their own in `exact.py`, and products of them.
-BY_DEFINITION = [space for space in SPACES if not isinstance(space, RigidMotions)]
+INSIDE = [space for kind in WITH_EDGES for space in kind.examples()]
+# Those with a reference of their own in `exact.py`, and products of them, whose vectors are those of the reference.
+BY_DEFINITION = [space for space in SPACES if not isinstance(space, RigidMotions) and not in_disc(space)]
 
 
 def with_others(picked: list[Space], but: Iterable[type[Space]] = ()) -> list[Space]:
@@ -77,7 +84,9 @@ def with_others(picked: list[Space], but: Iterable[type[Space]] = ()) -> list[Sp
 seeds = st.integers(0, 2**32 - 1)
 
 def reach(space: Space) -> float:
-    """A length up to which exp is well conditioned: short of the cut locus, moderate elsewhere."""
+    """A length up to which exp is well conditioned: short of the cut locus or of an edge, moderate elsewhere."""
+    if isinstance(space, Simplex):  # twice, from the middle: 2 arcsin(1/sqrt k) to the edge
+        return 0.8 * math.asin(1 / math.sqrt(space.k))
     return min(0.9 * space.injectivity_radius, 2.0)
 
 
@@ -131,7 +140,25 @@ def _hyperbolic(space: Hyperbolic, rng: np.random.Generator) -> Isometry:
     lorentz[1:, 1:] = rotation(space.d, rng)
     boost = np.eye(space.d + 1)
     boost[:2, :2] = [[np.cosh(t), np.sinh(t)], [np.sinh(t), np.cosh(t)]]
-    return lambda x: x @ (boost @ lorentz).T
+    if not in_disc(space):
+        return lambda x: x @ (boost @ lorentz).T
+    return lambda y: _to_disc(_from_disc(y) @ (boost @ lorentz).T)
+
+
+def _from_disc(y: np.ndarray) -> np.ndarray:
+    """The point of the unit hyperboloid."""
+    s = (y * y).sum(axis=-1, keepdims=True)
+    return np.concatenate([1 + s, 2 * y], axis=-1) / (1 - s)
+
+
+def _to_disc(x: np.ndarray) -> np.ndarray:
+    return x[..., 1:] / (1 + x[..., :1])
+
+
+def _simplex(space: Simplex, rng: np.random.Generator) -> Isometry:
+    """Another order of the categories."""
+    order = rng.permutation(space.k)
+    return lambda x: x[..., order]
 
 
 def _spd_affine(space: SPDAffine, rng: np.random.Generator) -> Isometry:
@@ -238,6 +265,7 @@ ISOMETRIES: dict[type[Space], Callable[..., Isometry]] = {
     KendallShapes: _kendall,
     RigidMotions: _rigid_motions,
     Torus: _torus,
+    Simplex: _simplex,
     Grassmann: _grassmann,
     HPDAffine: _hpd_affine,
     HPDLogEuclidean: _hpd_log_euclidean,
@@ -304,6 +332,7 @@ EXTREME_PLANES: dict[type[Space], Callable[..., list[Plane]]] = {
     KendallShapes: _complex_or_real,
     RigidMotions: lambda space: _across_and_within(space.model),
     Torus: _first_two,
+    Simplex: _first_two,
     Grassmann: _one_block,
     HPDAffine: _commuting_or_not,
     HPDLogEuclidean: _first_two,

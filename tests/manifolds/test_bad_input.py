@@ -113,7 +113,7 @@ def test_points_off_the_space_are_named_and_the_remedy_is_project(space):
         return  # every vector is a point
     x = space.random_point(4, 0)
     far_off = x.copy()
-    far_off[2] = -1.5 * x[2] + 0.1
+    far_off[2] = -15 * x[2] + 1
     for action, name in ((lambda: space.dist(far_off, x), "a"), (lambda: space.log(x, far_off), "base_point")):
         message = complaint(action)
         assert f"{name}[2]" in message

@@ -54,6 +54,19 @@ def test_every_vector_has_its_matrix(length):
             assert np.linalg.norm(SPACE.to_chart(point) - values) <= SPACE._log_rounding(point)
 
 
+def test_no_search_for_a_diagonal_depends_on_its_neighbours():
+    """Easy ones, hard ones and impossible ones side by side give what each gives by itself, and the chart finds it back."""
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal((40, SPACE.dim)) * np.array([1e-200, 0.1, 1.0, 5.0])[rng.integers(4, size=(40, 1))]
+    values[7], values[30] = np.nan, 1e3
+    together = SPACE.from_chart(values)
+    assert np.array_equal(together, np.stack([SPACE.from_chart(one) for one in values]), equal_nan=True)
+    assert np.isnan(together[[7, 30]]).all()
+    short = np.linalg.norm(values, axis=1) < 6
+    assert short.sum() > 25
+    assert np.abs(SPACE.to_chart(together[short]) - values[short]).max() < 1e-9
+
+
 @pytest.mark.parametrize("low", [1e-3, 0.05, 0.3, 0.9])
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_all_matrices_with_a_least_eigenvalue_are_in_their_ball(low, k):

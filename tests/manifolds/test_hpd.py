@@ -40,6 +40,18 @@ def test_real_forms_are_products_and_their_factors():
     np.testing.assert_array_equal(as_complex(as_real(a)), a)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("odd", [np.inf, 1j * np.inf, complex(-np.inf, np.inf), np.nan, 1.7e308 + 1.7e308j, 5e-324j])
+def test_estimators_are_silent_about_odd_complex_numbers(kind, odd):
+    """Once, an infinite imaginary part warned."""
+    X = cross_spectra(400, 2)
+    X[3, 0, 1] = X[5] = odd
+    ball = rd.Ball(kind(2), np.eye(2), 2.0)
+    for model in (rd.PrivateFrechetMean, rd.PrivateTangentSpace, rd.PrivatePGA):
+        assert model(ball=ball, guarantee=rd.GDP(1.0)).fit(X).release_.n == 400
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_real_matrices_have_the_real_mean(kind):
     """A mean of real matrices is theirs in the real space, with the same distances."""
@@ -102,3 +114,81 @@ def test_the_riemannian_law_has_the_right_volume():
 
     assert stats.kstest(apart, law(2)).pvalue > 1e-6
     assert stats.kstest(apart, law(1)).pvalue < 1e-6
+
+
+# --- complex points in products, estimators and files --------------------------------------------------------------
+
+
+def two_kinds(n=300):
+    """Cross-spectra of two channels that follow each other, in phase or a quarter behind: the real parts tell nothing."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(n) % 2
+    noise = rng.standard_normal((n, 2, 12, 2)) @ [1, 1j]
+    noise[:, 1] = 0.6 * noise[:, 1] + 0.8 * np.where(labels, 1j, -1j)[:, None] * noise[:, 0]
+    return noise @ noise.conj().swapaxes(1, 2) / 24, labels
+
+
+def test_a_product_holds_complex_points_as_pairs():
+    space = rd.Product(rd.HPDAffine(2), rd.Euclidean(1))
+    x, heights = two_kinds(40)[0], np.linspace(-1, 1, 40)[:, None]
+    points = space.project((x, heights))
+    assert points.shape == (40, 9)
+    assert points.dtype == float
+    back, also = space.split(points)
+    assert np.array_equal(back, rd.HPDAffine(2).project(x))
+    assert np.array_equal(also, heights)
+    mean = rd.frechet_mean(points, space)
+    parts = rd.frechet_mean(x, rd.HPDAffine(2)).point, [0.0]
+    assert space.dist(mean.point, space.join(parts)) < 1e-12
+    np.testing.assert_allclose(space.dist(points[0], points[1]), np.hypot(rd.HPDAffine(2).dist(x[0], x[1]), 2 / 39))
+    release = rd.private_mean(points, rd.Ball(space, space.origin, 3.0), rd.PureDP(3.0))
+    assert space.contains(release.value)
+    assert np.array_equal(rd.Release.from_dict(json.loads(json.dumps(release.to_dict()))).value, release.value)
+
+
+@pytest.mark.parametrize("kind", [rd.PrivateMDM, rd.PrivateLDA, rd.PrivateLogisticRegression])
+@pytest.mark.parametrize("space", [rd.HPDAffine(2), rd.HPDLogEuclidean(2)], ids=repr)
+def test_classifiers_take_complex_matrices_and_use_their_phases(kind, space):
+    x, labels = two_kinds()
+    chosen = {} if kind is rd.PrivateMDM else {"classes": [0, 1]}
+    model = kind(ball=rd.Ball(space, np.eye(2), 2.0), guarantee=rd.GDP(20.0), **chosen).fit(x, labels)
+    assert model.score(x, labels) > 0.9
+    assert model.score(x.conj(), labels) < 0.1
+
+
+def test_tangent_spaces_of_complex_matrices_and_pipelines():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    x, labels = two_kinds()
+    tangent = rd.PrivateTangentSpace(ball=rd.Ball(rd.HPDAffine(2), np.eye(2), 2.0), guarantee=rd.GDP(20.0))
+    assert make_pipeline(tangent, LogisticRegression()).fit(x, labels).score(x, labels) > 0.9
+    assert tangent.fit(x).transform(x).shape == (300, 4)
+
+
+def test_estimators_of_real_spaces_refuse_complex_records_and_show_none():
+    for x, ball in ((np.full((9, 2, 2), 1j), rd.Ball(rd.SPDAffine(2), np.eye(2), 1.0)), (np.full((9, 2), 1j), lambda d: rd.Ball(rd.Euclidean(d), np.zeros(d), 1.0))):
+        with pytest.raises(rd.InputError) as refusal:
+            rd.PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(x)
+        assert "omplex" in str(refusal.value)
+        assert "pass real numbers" in str(refusal.value)
+        assert "1.j" not in str(refusal.value)
+
+
+def test_files_of_complex_matrices(tmp_path):
+    """Arrays are read; of a table only the real parts would be."""
+    from typer.testing import CliRunner
+
+    from riemdp.cli import app
+
+    x = two_kinds(60)[0]
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "x.csv", x.real.reshape(60, 4), delimiter=",")
+    line = ["--space", "hpd-affine", "--center", "identity", "--radius", "2", "--mu", "9", "--out", str(tmp_path / "m.npy")]
+    refused = CliRunner().invoke(app, ["mean", str(tmp_path / "x.csv"), *line], prog_name="riemdp")
+    assert refused.exit_code == 2
+    assert "is a table of real numbers: HPDAffine(k=2) has complex points, save .npy." in refused.stderr.replace("\n", " ")
+    assert not (tmp_path / "m.npy").exists()
+    done = CliRunner().invoke(app, ["mean", str(tmp_path / "x.npy"), *line], prog_name="riemdp")
+    assert done.exit_code == 0
+    assert rd.HPDAffine(2).dist(np.load(tmp_path / "m.npy"), rd.frechet_mean(x, rd.HPDAffine(2)).point) < 1

@@ -9,6 +9,7 @@ import riemdp as rd
 from riemdp.plots import plot_release
 
 SPACES = [rd.Simplex(4), rd.Hyperbolic(2, model="poincare"), rd.HPDAffine(2), rd.HPDLogEuclidean(2), rd.RigidMotions(0.5)]
+SPACES.append(rd.Product(*SPACES))
 each = pytest.mark.parametrize("space", SPACES, ids=repr)
 
 
@@ -18,6 +19,26 @@ def cluster(space, n=4000):
     place = space.exp(space.from_coordinates(0.3 * np.eye(space.dim)[0], space.origin), space.origin)
     x = space.exp(space.from_coordinates(0.05 * rng.standard_normal((n, space.dim)), place), place)
     return x, rd.frechet_mean(x, space).point
+
+
+@each
+def test_vectors_are_those_of_the_space_there_and_back(space):
+    rng = np.random.default_rng(1)
+    x, place = cluster(space, 5)
+    vectors, coords = space.log(x, place), 0.1 * rng.standard_normal((5, space.dim))
+    np.testing.assert_allclose(space.exp(vectors, place), x, atol=1e-12)
+    np.testing.assert_allclose(space.coordinates(space.from_coordinates(coords, place), place), coords, atol=1e-12)
+    for part, factor, base in parts_of(space, vectors, place):
+        np.testing.assert_allclose(part, factor.log(factor.exp(part, base), base), atol=1e-12)
+        moved = (factor.exp(1e-6 * part, base) - factor.exp(-1e-6 * part, base)) / 2e-6
+        np.testing.assert_allclose(part, moved, atol=1e-9)
+
+
+def parts_of(space, vectors, place):
+    """The vectors and the place of each factor, or of the space itself."""
+    if not isinstance(space, rd.Product):
+        return [(vectors, space, place)]
+    return zip(space.split(vectors), space.factors, space.split(place), strict=True)
 
 
 @each

@@ -35,7 +35,7 @@ N = 6
 
 
 def test_every_space_is_compared():
-    assert left_out(EXACT, but=[rd.Product, rd.RigidMotions, rd.Simplex]) == []  # products are compared factor by factor
+    assert left_out(EXACT, but=[rd.Product, rd.RigidMotions, rd.Simplex]) == []  # compared factor by factor; see OTHER_WORDS
 
 
 def sample(space):
@@ -85,6 +85,47 @@ def test_mean_agrees_with_60_digits(space):
     result = rd.frechet_mean(x, space, tol=1e-12)
     truth = exact_mean(space, x, result.point)
     assert distance(space, exact(space).read(result.point), truth) <= REL
+
+
+# Spaces in other words: from the formulas of those words, in 60 digits.
+
+
+def mobius(a, b):
+    """(-a) ⊕ b, the sum of the Poincaré ball."""
+    ab, aa, bb = -(a @ b), a @ a, b @ b
+    return (-(1 + 2 * ab + bb) * a + (1 - aa) * b) / (1 + 2 * ab + aa * bb)
+
+
+def poincare_log(q, p):
+    gap = mobius(p, q)
+    return gap / mp.norm(gap) * mp.atanh(mp.norm(gap)) * (1 - p @ p), 2 * mp.atanh(mp.norm(gap))
+
+
+def fisher_rao_log(q, p):
+    p, q = p / sum(p), q / sum(q)
+    angle = mp.acos(sum(mp.sqrt(s * t) for s, t in zip(p, q, strict=True)))
+    across = np.array([mp.sqrt(s * t) - mp.cos(angle) * s for s, t in zip(p, q, strict=True)])
+    return across * (2 * angle / mp.sin(angle)), 2 * angle
+
+
+OTHER_WORDS = [(rd.Hyperbolic(2, model="poincare"), poincare_log), (rd.Simplex(4), fisher_rao_log)]
+
+
+@pytest.mark.parametrize(("space", "log"), OTHER_WORDS, ids=["Poincaré", "Simplex"])
+def test_spaces_in_other_words_agree_with_60_digits(space, log):
+    for p, q in zip(*sample(space), strict=True):
+        vector, length = log(lift(q), lift(p))
+        assert abs(mp.mpf(float(space.dist(p, q))) / length - 1) <= REL
+        assert relative(space.log(q, p), drop(vector)) <= REL
+        assert relative(space.exp(drop(vector), p), q) <= REL
+
+
+@pytest.mark.parametrize(("space", "log"), OTHER_WORDS, ids=["Poincaré", "Simplex"])
+def test_the_exact_logs_at_a_mean_in_other_words_add_up_to_0(space, log):
+    x = space.random_point(5, 3)
+    mean = rd.frechet_mean(x, space, tol=1e-12).point
+    gradient = sum(log(lift(one), lift(mean))[0] for one in x)
+    assert np.abs(drop(gradient)).max() <= REL
 
 
 def test_log_euclidean_tangent_vectors_are_derivatives():

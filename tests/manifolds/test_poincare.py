@@ -53,6 +53,17 @@ def test_the_rim_is_outside_and_nothing_reaches_it():
         DISC.dist([[0.0, 0.0], [1.0, 0.0]], [0.0, 0.0])
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 200])
+def test_whatever_is_written_is_within_the_ball(d):
+    """Also where rounding would put it onto the rim, in every direction."""
+    space, rng = rd.Hyperbolic(d, model="poincare"), np.random.default_rng(d)
+    directions = rng.standard_normal((300, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    space_parts = np.sinh(np.repeat([30.0, 37.0, 300.0], 100))[:, None] * directions
+    far = space.write(np.concatenate([np.cosh(np.repeat([30.0, 37.0, 300.0], 100))[:, None], space_parts], axis=1), space.origin)
+    assert space.contains(far).all()
+
+
 @pytest.mark.parametrize("mechanism", ["wrapped-gaussian", "riemannian-laplace"])
 def test_releases_come_back_in_the_ball(mechanism, tmp_path):
     guarantee = rd.GDP(2.0) if mechanism == "wrapped-gaussian" else rd.PureDP(8.0)

@@ -95,3 +95,11 @@ def test_records_that_are_no_shares_count_as_the_centre():
 
 def test_the_model_keeps_the_promises_of_a_space():
     check_space(SPACE.model)
+
+
+def test_counts_that_are_not_finite_are_none_and_batches_must_fit():
+    for bad in (np.inf, -np.inf, np.nan):
+        with pytest.raises(rd.InputError):
+            SPACE.project([1.0, bad, 2.0, 3.0])
+    with pytest.raises(rd.InputError, match="leading axes do not broadcast"):
+        SPACE.exp(np.zeros((3, 4)), SPACE.random_point(2, 0))

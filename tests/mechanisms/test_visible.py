@@ -12,7 +12,7 @@ import pytest
 import riemdp as rd
 from riemdp.mechanisms import baselines, gradient, visible
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.release import Drawn
+from riemdp.releases.drawn import Drawn
 from riemdp.statistics import adaptive
 from riemdp.statistics.class_means import ClassSums
 
@@ -27,7 +27,8 @@ MAKERS = {
     "mechanisms/baselines.py: Pointwise.draw", "mechanisms/baselines.py: Pointwise.simulate",
     "statistics/adaptive.py: Adaptive.insist", "statistics/adaptive.py: into_ball",
     "statistics/median.py: Median._recorded", "statistics/median.py: Median.simulate", "statistics/trend.py: Trend.ends",
-    "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulate", "statistics/descent.py: Descent.run", "statistics/class_means.py: ClassSums.finish",
+    "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulated", "statistics/descent.py: Descent.run", "statistics/class_means.py: ClassSums.finish",
+    "statistics/linear_classifiers.py: _around_mean",
 }  # fmt: skip
 HELPERS = [
     visible.carry, visible._held, visible.from_origin, baselines.nearest_points, baselines._as_shapes, gradient._without_last_bits,

@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import riemdp as rd
+from manifolds.examples import with_others
+from riemdp.balls import BITS
 from riemdp.io import rows, sources
 from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds.local_model import Part, merged
 from riemdp.privacy import bounded
-from riemdp.privacy.bounded import BITS, Bounded, mean_of_sum
+from riemdp.privacy.bounded import Bounded, mean_of_sum
 from riemdp.statistics import intrinsic
 from riemdp.statistics.frechet import error_bound
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
@@ -99,6 +101,25 @@ def test_the_tangent_mean_does_not_depend_on_the_order(space):
     X, ball = space.random_point(2**14 + 500, 1), some_ball(space)
     shuffled = X[np.random.default_rng(0).permutation(len(X))]
     assert np.array_equal(Bounded(X, ball).coordinate_mean().point, Bounded(shuffled, ball).coordinate_mean().point)
+
+
+LARGER = [rd.HPDAffine(5), rd.HPDLogEuclidean(6), rd.SPDAffine(12), rd.SPDLogCholesky(6), rd.Correlations(4), rd.Grassmann(6, 2), rd.KendallShapes(30)]
+
+
+@pytest.mark.parametrize("space", with_others([*SPACES, *LARGER]), ids=repr)
+@pytest.mark.parametrize("n", [10, 10**6])
+def test_a_record_has_the_same_bits_at_any_place_of_a_block(space, n):
+    """Before they are cut to the grid, which hides most of it; with groups, the place depends on others' numbers."""
+    center = space.read(space.random_point(1, 3)[0], "center")
+    X = space.read(space.random_point(40, 1), "X")
+    X[5], X[9:13] = center, X[20]
+    coords = np.random.default_rng(2).standard_normal((40, space.dim)) / 9
+    turns = [(lambda x: space.record_log(x, center)[0], X), (lambda x: space.log_coords(x, center), X), (lambda v: space.exp_coords(v, center), coords)]
+    with kernels_for(n), np.errstate(all="ignore"):
+        for turn, values in turns:
+            whole = turn(values)
+            for start, stop in [*((i, 40) for i in range(1, 12)), (37, 40), (38, 40), (0, 2), (0, 3), (3, 29)]:
+                assert np.array_equal(turn(values[start:stop]), whole[start:stop], equal_nan=True)
 
 
 LOADED = """

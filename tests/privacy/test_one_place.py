@@ -14,12 +14,12 @@ import pytest
 import riemdp as rd
 
 SOURCE = Path(rd.__file__).parent
-THE_PLACE = "privacy/release.py: Reservation.draw"
+THE_PLACE = "privacy/reservation.py: Reservation.draw"
 # Where random bits come from, and what adds them to a value.
-RANDOM = {"secrets", "urandom", "getrandom", "SystemRandom", "SystemSource", "LazyUniform"}
-NOISE = {"add_gaussian", "add_laplace", "add_noise", "add_normals", "rounded_point", "ideal_coords"}
+RANDOM = {"secrets", "urandom", "getrandom", "SystemRandom", "SystemRandomness", "LazyUniform", "Stream", "system_digits", "uuid4"}
+NOISE = {"add_gaussian", "add_laplace", "add_noise", "add_normals", "rounded_normals", "rounded_sum", "rounded_point", "ideal_coords"}
 # What they are made of, below every release.
-LAWS = ("randomness.py", "exact_normals.py", "privacy/noise.py", "distributions/")
+LAWS = ("randomness.py", "exact_normals.py", "kernels/exact_normals.py", "privacy/noise.py", "distributions/")
 # Definitions of `draw` that are laws.
 DRAWS = ("mechanisms/", "statistics/base.py: ReleaseLaw.draw", "statistics/quantile.py: RadiusLaw.draw")
 # Names of mechanisms' noise, given to their classes once, as the file is loaded.
@@ -36,10 +36,8 @@ OTHER_DRAWS = {
 
 
 def walk(node, place, file):
-    """(node, place of its definition) for every node of a file; imports are left out, since what they bring is used."""
+    """(node, place of its definition) for every node of a file."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            continue
         is_definition = isinstance(child, ast.ClassDef | ast.FunctionDef)
         inner = f"{place}.{child.name}".lstrip(".") if is_definition else place
         yield child, f"{file}: {place}"
@@ -71,9 +69,17 @@ def is_paid(node):
     return True
 
 
+def hidden(node):
+    """What an import calls by another name, under which it would not be seen; else what it brings is used, and seen."""
+    aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+    return [alias.name for alias in aliases if alias.name in RANDOM | NOISE | {"Reservation", "Release", "Seeded"} and alias.asname]
+
+
 def faults_of(node, place):
     """What a node does that it may not."""
     name = name_of(node)
+    for original in hidden(node):
+        yield f"{place} hides {original}"
     if name in RANDOM | NOISE and isinstance(node.ctx, ast.Load):
         is_constant = name in NOISE and place in CONSTANTS
         if not (is_law(place) or is_constant or is_in(place, OTHER_BITS)):
@@ -82,10 +88,14 @@ def faults_of(node, place):
         is_begun = name_of(node.value) == "paid"
         if not (place == THE_PLACE or is_begun or is_law(place) or is_in(place, OTHER_DRAWS)):
             yield f"{place} draws"
-    if isinstance(node, ast.Call) and name_of(node.func) == "Reservation" and place != "privacy/release.py: reserved":
+    if isinstance(node, ast.Call) and name_of(node.func) == "Reservation" and place != "privacy/reservation.py: reserved":
         yield f"{place} makes a reservation of its own"
-    if isinstance(node, ast.Call) and name_of(node.func) == "Release" and place != "privacy/release.py: recorded":
+    if isinstance(node, ast.Call) and name_of(node.func) == "Release" and place != "releases/recorded.py: recorded":
         yield f"{place} makes a release of its own"
+    if isinstance(node, ast.Call) and name_of(node.func) == "Seeded" and not place.endswith(".simulate"):
+        yield f"{place} has seeded chance"
+    if isinstance(node, ast.Call) and name_of(node.func) == "default_rng" and not node.args:
+        yield f"{place} has chance that is neither seeded nor exact"
     if not is_paid(node):
         yield f"{place} calls something else paid"
 
@@ -105,8 +115,8 @@ def test_the_place_is_there_and_all_releases_go_through_it():
     begun = [place for file, text in FILES.items() for node, place in walk(ast.parse(text), "", file)
              if isinstance(node, ast.Attribute) and node.attr == "draw" and name_of(node.value) == "paid"]  # fmt: skip
     assert sorted(begun) == [
-        "statistics/adaptive.py: Exact.point", "statistics/adaptive.py: Exact.step",
-        "statistics/class_means.py: joint_means", "statistics/prepared.py: Prepared._recorded",
+        "statistics/chance.py: Exact.point", "statistics/chance.py: Exact.step",
+        "statistics/class_means.py: JointMeans.release", "statistics/prepared.py: Prepared._recorded",
     ]  # fmt: skip
 
 
@@ -119,7 +129,13 @@ PLANTED = {
     "by a mechanism's helper": ("mechanisms/wrapped.py", "def sneaky(x):\n    return WRAPPED_LAPLACE.add_noise(x, 1.0, 1.0)"),
     "random bits": ("statistics/adaptive.py", "import secrets\ndef sneaky():\n    return secrets.randbits(3)"),
     "random bits of the system": ("cli/releasing.py", "def sneaky():\n    return os.urandom(8)"),
-    "a draw outside of draw": ("mechanisms/gradient.py", "def sneaky(law, value):\n    return law.draw(value, SystemSource())"),
+    "a draw outside of draw": ("mechanisms/gradient.py", "def sneaky(law, value):\n    return law.draw(value, SystemRandomness())"),
+    "its bits": ("statistics/descent.py", "def sneaky(value):\n    return value + SystemRandomness().standard_normal(value.shape)"),
+    "digits of many normals": ("statistics/chance.py", "class Sneaky:\n    def point(self, law, records):\n        return system_digits(3, 8)"),
+    "normals of the kernel": ("statistics/trend.py", "def sneaky(x):\n    from riemdp.kernels.exact_normals import rounded_normals\n    return rounded_normals(x)"),
+    "by a new name": ("statistics/bodies.py", "def sneaky():\n    from riemdp.privacy.noise import add_laplace as widened"),
+    "a seeded release": ("statistics/regression.py", "def sneaky(self, records):\n    return self.find(records, Seeded(np.random.default_rng(3)))"),
+    "chance of NumPy": ("statistics/features.py", "def sneaky():\n    return np.random.default_rng().normal()"),
     "a reservation of nothing": ("statistics/prepared.py", "def sneaky(value, law, g):\n    return Reservation(g)"),
     "something else is called paid": ("statistics/prepared.py", "def sneaky(value, law, paid: Query):\n    return paid.draw(value)"),
     "or assigned": ("statistics/prepared.py", "def sneaky(value, law):\n    paid = law\n    return paid.draw(value)"),

@@ -13,7 +13,8 @@ ROW = re.compile(r"^\| `([\w/]+\.py)` \| (\d+) \| (.+) \| (.+) \|$", re.MULTILIN
 
 
 def test_the_release_path_can_be_read_in_one_sitting():
-    assert sum(map(code_lines, (PACKAGE / "privacy").rglob("*.py"))) < 1200
+    """All lines, those of docstrings too."""
+    assert sum(len(path.read_text("utf-8").splitlines()) for path in (PACKAGE / "privacy").rglob("*.py")) < 1200
 
 
 def test_every_file_of_the_folder_is_on_the_page():
@@ -46,7 +47,7 @@ def test_the_proofs_that_the_page_names_speak_of_these_files():
 def test_everything_that_the_folder_imports_from_the_package_is_on_the_page_or_below_it():
     """But for spaces, kernels and the smallest helpers, an auditor is told of all that is called."""
     known = {name.removesuffix(".py").replace("/", ".") for name, *_ in ROW.findall(PAGE)}
-    small = {"arguments", "caching", "display", "errors", "io.files", "io.values", "version"}
+    small = {"caching", "display", "errors"}
     for path in (PACKAGE / "privacy").glob("*.py"):
         for module in re.findall(r"^from riemdp\.([\w.]+) import", path.read_text("utf-8"), re.MULTILINE):
             assert module in known | small or module.split(".")[0] in ("manifolds", "kernels"), (path.name, module)

@@ -19,7 +19,7 @@ from riemdp.accounting import unit
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.io import files
 from riemdp.mechanisms import wrapped
-from riemdp.privacy import release
+from riemdp.privacy import reservation
 from riemdp.statistics.adaptation import FOOTPOINT
 
 all_spaces = pytest.mark.parametrize("space", SPACES, ids=repr)
@@ -225,7 +225,7 @@ def test_saved_and_loaded_it_is_the_same(space, mechanism, tmp_path):
 def test_the_guarantee_states_its_adjacency_and_assumptions():
     result = some_release()
     assert result.guarantee.adjacency == "replace-one"
-    assert set(result.guarantee.assumptions) > {unit.PUBLIC, release.ENTROPY}
+    assert set(result.guarantee.assumptions) > {unit.PUBLIC, reservation.ENTROPY}
     assert result.guarantee <= rd.GDP(2.0)
 
 
@@ -398,9 +398,9 @@ def written(data, tmp_path):
 def test_files_say_their_format_and_those_of_before_are_read(tmp_path):
     made = some_release()
     data = made.to_dict()
-    assert (data["format"], data["kind"], data["class"]) == (3, "point", "Release")
+    assert (data["format"], data["kind"], data["class"]) == (4, "point", "Release")
     old = {name: value for name, value in data.items() if name not in ("format", "kind", "class", "fill", "noisy")}
-    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}):
+    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}, {"format": 3}):
         assert rd.Release.load(written(old | stamp, tmp_path)).to_dict() == data | {"noisy": None, "fill": None}
 
 
@@ -452,13 +452,13 @@ def test_a_format_that_is_no_number_is_refused(bad, tmp_path):
 def test_every_draw_of_a_release_is_made_under_the_reservation(adapt, ledger, monkeypatch):
     """As many as there are stages, all between the reservation and its confirmation."""
     seen = []
-    draw = release.Reservation.draw
+    draw = reservation.Reservation.draw
 
     def watched(self, *arguments):
         seen.append([entry.status for entry in ledger.history()])
         return draw(self, *arguments)
 
-    monkeypatch.setattr(release.Reservation, "draw", watched)
+    monkeypatch.setattr(reservation.Reservation, "draw", watched)
     space = rd.Sphere(2)
     ball = rd.Ball(space, [0, 0, 1], 1.0)
     made = rd.private_mean(space.random_point(500, 0), ball, rd.GDP(3.0), adapt=adapt, ledger=ledger)
@@ -496,7 +496,7 @@ def test_a_note_that_is_no_line_of_text_costs_nothing(tmp_path, note):
 
 def test_no_warning_tells_of_the_value_while_noise_is_drawn(tmp_path, recwarn):
     """The logarithm of a zero somewhere in a law, as audits/torture.py found in the K-norm gradient."""
-    with release.reserved(rd.GDP(1.0), "mean", rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))) as paid:
+    with reservation.reserved(rd.GDP(1.0), "mean", rd.Ledger(tmp_path / "ledger.db", rd.GDP(1.0))) as paid:
         assert paid.draw(lambda: np.zeros(2), SimpleNamespace(draw=np.log)).tolist() == [-np.inf, -np.inf]
     assert not recwarn
 

@@ -19,18 +19,22 @@ from scipy import stats
 
 import riemdp as rd
 from riemdp.io import rows as io_rows
+from riemdp.io import sources as io_sources
 from riemdp.io.rows import Held, Rows
 from riemdp.io.sources import reporting
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
-from riemdp.privacy.release import Reservation
-from riemdp.statistics.adaptive import Exact
+from riemdp.privacy import bounded
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.reservation import Reservation
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Exact
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.discriminant import ClassMoments
-from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures
+from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, _Products, whitened
 from riemdp.statistics.linear_classifiers import with_labels
 from riemdp.statistics.logistic import GRID, LONGEST_GRADIENT, LogisticLoss, LogisticRegression, _gradients
 from riemdp.statistics.query import Query
+from riemdp.statistics.shape import SecondMoment, spread_of
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted
@@ -69,6 +73,78 @@ def three_classes(n=3000, seed=0):
 def fitted(kind, **options):
     asked = {"ball": LINE, "guarantee": rd.GDP(1.0), "classes": ["a", "b", "c"]} | options
     return kind(**asked).fit(*three_classes())
+
+
+# --- the shape ---------------------------------------------------------------------------------------------------
+
+
+def unit_vectors(coords):
+    """As the release forces them."""
+    return Bounded(coords, vectors_up_to(1.0, coords.shape[1]))
+
+
+def shape_of(coords):
+    return SecondMoment().value(unit_vectors(coords), np.zeros(coords.shape[1]))
+
+
+def test_the_shape_is_the_second_moment_in_the_norm_of_matrices():
+    coords = wild_rows(300, 4)
+    seen = unit_vectors(coords)._coordinates.all()
+    numbers, matrix = shape_of(coords), seen.T @ seen / len(seen)
+    assert math.isclose(np.linalg.norm(numbers), np.linalg.norm(matrix), rel_tol=1e-12)
+    spread = spread_of(numbers, 1e-12)
+    np.testing.assert_allclose(spread.matrix, matrix, atol=1e-9)
+
+
+def test_the_shape_moves_by_no_more_than_its_sensitivity_which_is_attained():
+    rng, n, bound = np.random.default_rng(2), 5, SecondMoment().sensitivity(vectors_up_to(1.0, 3), 5, np.zeros(3))
+    moved = []
+    for pair in [*rng.normal(size=(400, 2, 3)) * 10.0 ** rng.integers(-2, 3, size=(400, 1, 1)), np.eye(3)[:2]]:
+        rest = rng.normal(size=(n - 1, 3))
+        one, other = (shape_of(np.vstack([rest, row])) for row in pair)
+        moved.append(np.linalg.norm(one - other))
+    assert 0.999 * bound < max(moved) <= bound
+
+
+def test_narrow_directions_are_widened_until_noise_hides_them():
+    rng, widths = np.random.default_rng(3), np.array([1.0, 0.1, 1e-4])
+    coords = rng.normal(size=(4000, 3)) * widths
+    numbers = shape_of(coords)
+    even = whitened(Features(np.eye(3), np.zeros(3), 1.0), spread_of(numbers, 1e-3), 1e-3)
+    scales = np.linalg.norm(even.matrix, axis=0)
+    assert scales[1] > 5 * scales[0]
+    assert scales[2] < 3 * scales[1]
+
+
+def test_the_shape_is_on_record_and_left_out_where_it_would_be_noise():
+    stages = [stage.task for stage in fitted(rd.PrivateLogisticRegression).release_.stages]
+    assert "shape" in stages
+    far = rd.Ball(rd.Euclidean(30), np.zeros(30), 8.0)
+    learner = LogisticRegression(far, 3000, rd.PureDP(1.0), ("a", "b"), np.ones(2))
+    assert learner.shape is None
+    assert LogisticRegression(far, 3000, rd.GDP(1.0), ("a", "b"), np.ones(2)).shape is not None
+
+
+def test_pure_epsilon_takes_one_step_where_more_would_drown():
+    ball = rd.Ball(rd.Euclidean(30), np.zeros(30), 8.0)
+    few, many = (LogisticRegression(ball, n, rd.PureDP(1.0), (*range(10),), np.ones(10)) for n in (1000, 10**6))
+    assert few.only_step is not None
+    assert "one step" in few.plan.note
+    assert many.only_step is None
+    assert replace(few, steps=3).only_step is None
+
+
+def test_one_step_under_pure_epsilon_learns_and_repeats_the_promise():
+    rng = np.random.default_rng(4)
+    y = rng.integers(5, size=2000)
+    X, ball = rng.normal(size=(2000, 20)) + 8 * np.eye(5, 20)[y], rd.Ball(rd.Euclidean(20), np.zeros(20), 12.0)
+    model = rd.PrivateLogisticRegression(ball=ball, guarantee=rd.PureDP(1.0), classes=range(5), class_weight={2: 0.5})
+    learner = model._learner_of(ball, 2000, np.arange(5))
+    assert learner.only_step is not None
+    fit = model.fit(X, y)
+    assert fit.score(X, y) > 0.9
+    assert fit.release_.stages[-1].task == "1 step"
+    assert fit.guarantee_.epsilon == 1.0
 
 
 # --- features and gradients ------------------------------------------------------------------------------------
@@ -293,11 +369,56 @@ def test_mistakes_are_refused_before_anything_is_spent(options, text, tmp_path):
     assert ledger.history() == []
 
 
-def test_a_dask_array_gets_one_clear_sentence():
+SPACES = [
+    rd.Sphere(2),
+    rd.Hyperbolic(2),
+    rd.KendallShapes(5),
+    rd.SPDAffine(2),
+    rd.Rotations(),
+    rd.Product(rd.Sphere(2), rd.SPDLogEuclidean(2)),
+]
+
+
+@kinds
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("mu", [1e-3, 1.0])
+@pytest.mark.filterwarnings("ignore::riemdp.errors.UselessRelease")
+def test_every_space_and_any_noise_is_fitted(kind, space, mu):
+    X, y = space.random_point(300, 0), np.arange(300) % 2
+    model = kind(ball=rd.Ball(space, space.origin, 0.6), guarantee=rd.GDP(mu), classes=[0, 1]).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@kinds
+@pytest.mark.parametrize("people", [None, 700])
+def test_chunks_of_a_dask_array_do_not_change_a_bit(kind, people, monkeypatch):
+    dask = pytest.importorskip("dask.array")
+    monkeypatch.setattr(io_sources, "MOST_ROWS", 2**8)
+    monkeypatch.setattr(bounded, "SAMPLE", 2**9)  # too many to be held, so that labels travel to the chunks
+    X, y = three_classes(1500)
+    who = None if people is None else np.random.default_rng(6).integers(people, size=1500)
+    weights = []
+    for records, labels in ((X, y), (dask.from_array(X, chunks=(400, 3)), dask.from_array(y, chunks=100))):
+        model = kind(ball=LINE, guarantee=rd.GDP(1.0), classes=["a", "b", "c"])
+        with planted.system_randomness(seed=3):
+            weights.append(model.fit(records, labels, groups=who).release_.weights)
+    assert np.array_equal(*weights)
+
+
+def test_a_chunk_gets_its_own_labels_and_no_others():
+    task = _Products(lambda _, labels: (labels[:, None], labels[:, None]), np.arange(10.0), np.arange(10) + 1, 10)
+    sent = task.within(4, 9).within(5, 7)
+    np.testing.assert_array_equal(sent.labels, [5, 6])
+    np.testing.assert_array_equal(sent.among, [6, 7])
+    assert repr(sent) == object.__repr__(sent)
+    assert np.array_equal(task(np.zeros((2, 1)), 5), sent(np.zeros((2, 1)), 5))
+
+
+def test_a_dask_array_needs_a_public_list_of_classes():
     dask = pytest.importorskip("dask.array")
     X, y = three_classes(100)
-    with pytest.raises(rd.InputError, match="Dask"):
-        rd.PrivateLDA(ball=LINE, guarantee=rd.GDP(1.0), classes=["a", "b", "c"]).fit(dask.from_array(X), y)
+    with pytest.raises(rd.InputError, match="classes="):
+        rd.PrivateLDA(ball=LINE, guarantee=rd.GDP(1.0)).fit(dask.from_array(X), y)
 
 
 @kinds

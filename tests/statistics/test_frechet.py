@@ -222,7 +222,10 @@ def test_by_default_no_smaller_bound_is_to_be_had_and_no_pass_is_wasted(space, r
     _, x = cloud(space, n, spread(space, radius), np.random.default_rng(n))
     mean = rd.frechet_mean(space.project(x), space)
     refused(space.project(x), space, tol=mean.error_bound / 1.5)
-    assert mean.iterations <= rd.frechet_mean(space.project(x), space, tol=1e-9).iterations + 2
+    if isinstance(space, (rd.Product, rd.RigidMotions)):  # factors share a tolerance evenly, whatever they can do
+        assert mean.iterations <= rd.frechet_mean(space.project(x), space, tol=1e-9).iterations + 1
+    else:
+        assert mean.iterations == rd.frechet_mean(space.project(x), space, tol=mean.error_bound).iterations
 
 
 def mixing(k, condition, rng):

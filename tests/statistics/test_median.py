@@ -14,14 +14,15 @@ import pytest
 import riemdp as rd
 from riemdp.mechanisms.visible import Visible
 from riemdp.privacy.bounded import Bounded
-from riemdp.statistics.adaptive import Seeded
-from riemdp.statistics.median import PURE, USUAL, Median, Pulls
+from riemdp.statistics.chance import Seeded
+from riemdp.statistics.median import LONG, PURE, USUAL, Median, Pulls
 from riemdp.statistics.quantile import STEPS
 
 SPACES = [
     rd.Euclidean(1), rd.Euclidean(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.SPDLogCholesky(2), rd.Sphere(2),
     rd.Hyperbolic(2), rd.KendallShapes(4), rd.Rotations(), rd.HPDAffine(2), rd.Correlations(3),
-    rd.Product(rd.Euclidean(1), rd.Sphere(2)),
+    rd.Product(rd.Euclidean(1), rd.Sphere(2)), rd.HPDLogEuclidean(2), rd.RigidMotions(1.0), rd.Grassmann(4, 2),
+    rd.Torus(3), rd.Simplex(4), rd.Hyperbolic(2, model="poincare"),
 ]  # fmt: skip
 
 
@@ -127,7 +128,7 @@ def test_shares_compose_to_what_was_asked_for_and_no_more(guarantee):
     assert used == median.shares  # each of them once, in order: not one step too many
 
 
-@pytest.mark.parametrize("schedule", [USUAL, PURE])
+@pytest.mark.parametrize("schedule", [USUAL, LONG, PURE])
 def test_the_weights_of_a_schedule_add_up_to_one(schedule):
     assert sum(schedule.weights) == pytest.approx(1)
     assert len(schedule.weights) == schedule.approach + 1 + schedule.settle + schedule.average
@@ -136,7 +137,7 @@ def test_the_weights_of_a_schedule_add_up_to_one(schedule):
 def test_every_draw_of_a_release_is_paid_for_by_its_stage():
     ball = ball_of(rd.Euclidean(2))
     release = rd.private_median(records(ball, 500), ball, rd.GDP(1.0))
-    assert len(release.stages) == len(USUAL.weights)
+    assert len(release.stages) == len(LONG.weights)
     spent = rd.compose([stage.guarantee for stage in release.stages], like=rd.GDP(1.0))
     assert rd.GDP(1.0).implies(spent)
     assert spent.mu > 0.999
@@ -217,6 +218,46 @@ def test_the_distance_is_the_median_distance():
     X, median = records(ball, n), Median(ball, n, rd.GDP(1.0))
     exact = float(np.median(np.linalg.norm(X - np.median(X, axis=0), axis=1)))
     rng, given = np.random.default_rng(0), Bounded(X, ball)
-    told = [float(median.find(given, Seeded(rng)).stages[USUAL.approach].task.split()[1]) for _ in range(9)]
-    assert 2 ** (-2 / STEPS) < np.median(told) / exact < 2 ** (2 / STEPS)  # each step up is half as likely
+    told = [float(median.find(given, Seeded(rng)).stages[LONG.approach].task.split()[1]) for _ in range(9)]
+    assert 2 ** (-2 / STEPS) < np.median(told) / exact < 2 ** (2 / STEPS)  # each step up is a third as likely
     assert all(min(abs(step / one - 1) for step in median.distances) < 1e-5 for one in told)
+
+
+def test_a_ball_that_is_a_hundred_thousand_times_too_wide_costs_nothing_where_records_are_many():
+    normal, draws = np.random.default_rng(0).standard_normal((1000, 3)), []
+    for radius in (10.0, 1e5):
+        ball, X = rd.Ball(rd.Euclidean(3), np.zeros(3), radius), normal + [0.3 * radius, 0.0, 0.0]
+        exact = geometric_median(X, ball.space, X.mean(axis=0))
+        draws.append(rd.simulate(X, ball, rd.GDP(1.0), size=8, seed=0, statistic="geometric-median") - exact)
+    errors = [np.sqrt(np.mean(np.sum(one**2, axis=1))) for one in draws]
+    assert errors[1] < 1.5 * errors[0] < 0.05
+    assert Median(ball, 1000, rd.GDP(1.0)).schedule is LONG
+    assert Median(ball, 100, rd.GDP(1.0)).schedule is USUAL  # pulls would drown in noise
+
+
+def test_steps_stay_stable_if_the_distance_is_twice_too_long():
+    ball = ball_of(rd.Euclidean(5))
+    X, median = records(ball, 1000), Median(ball, 1000, rd.GDP(50.0))
+    exact = geometric_median(X, ball.space, np.zeros(5))
+    half = float(np.median(np.linalg.norm(X - exact, axis=1)))
+    away = np.append(exact + 0.3 * half * np.eye(5)[0], median._step(2 * half))
+    settle, _ = median.settling(2 * half)
+    end = settle.run(Bounded(X, ball), Seeded(np.random.default_rng(0)), away).point[:-1]
+    assert np.linalg.norm(end - exact) < 0.1 * half
+    longer = np.append(away[:-1], median._newton(2.2 * half))  # the control: as long as Newton's would be
+    assert np.linalg.norm(settle.run(Bounded(X, ball), Seeded(np.random.default_rng(0)), longer).point[:-1] - exact) > 0.1 * half
+
+
+@pytest.mark.parametrize(("guarantee", "noise"), [(rd.GDP(1.0), "wrapped-gaussian"), (rd.PureDP(1.0), "wrapped-laplace")])
+def test_the_mechanism_may_be_named_if_it_is_the_right_one(guarantee, noise):
+    X, ball = np.zeros((2000, 2)), rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0)
+    assert rd.private_median(X, ball, guarantee, mechanism=noise, adapt=True).mechanism == noise
+    fit = rd.private_regression(X, np.zeros(2000), ball, guarantee, t_bounds=(-1, 1), mechanism=noise)
+    assert fit.mechanism == noise
+    for release in (rd.private_median, partial(rd.private_regression, t=np.zeros(2000), t_bounds=(-1, 1))):
+        with pytest.raises(rd.MechanismError, match=f"has '{noise}' noise"):
+            release(X, ball=ball, guarantee=guarantee, mechanism="kng")
+        with pytest.raises(rd.InputError, match="mechanism = 'loud'"):
+            release(X, ball=ball, guarantee=guarantee, mechanism="loud")
+    with pytest.raises(rd.InputError, match="adapt = 3"):
+        rd.private_median(X, ball, guarantee, adapt=3)

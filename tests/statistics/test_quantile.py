@@ -17,7 +17,7 @@ from scipy import stats
 import riemdp as rd
 from riemdp.privacy.bounded import Bounded
 from riemdp.statistics import quantile
-from riemdp.statistics.quantile import EXCESS, STEPS, RadiusLaw, radius_strength
+from riemdp.statistics.quantile import STEPS, RadiusLaw, looseness, radius_strength
 
 
 def probabilities(law, outside):
@@ -164,7 +164,7 @@ def test_the_stated_excess_is_that_of_a_long_list():
     law, free = RadiusLaw(50.0, 0), 40
     p = probabilities(law, [0] * free + [100] * 10)
     square = sum(w * mpmath.mpf(2) ** (2 * (free - j) / mpmath.mpf(STEPS)) for j, w in enumerate(p))
-    assert mpmath.sqrt(square) == pytest.approx(EXCESS, rel=1e-3)
+    assert mpmath.sqrt(square) == pytest.approx(looseness(), rel=1e-3)
 
 
 @pytest.mark.parametrize("steps", [1, 5, 30])
@@ -201,6 +201,6 @@ def test_shrinking_is_the_same_as_reading_the_records_into_the_smaller_ball():
     space = rd.SPDAffine(3)
     X = np.concatenate([space.random_point(50, 0), np.full((1, 3, 3), np.nan), 1e9 * space.random_point(3, 1)])
     ball = rd.Ball(space, space.random_point(1, 3)[0], 2.0)
-    shrunk = Bounded(X, ball).shrunk(0.4)
+    shrunk = Bounded(X, ball).moved(rd.Ball(ball.space, ball.center, 0.4))
     assert shrunk._coordinates.all() == pytest.approx(Bounded(X, rd.Ball(space, ball.center, 0.4))._coordinates.all(), abs=1e-12)
     assert np.linalg.norm(shrunk._coordinates.all(), axis=1).max() <= 0.4

@@ -18,14 +18,16 @@ from sklearn.exceptions import NotFittedError
 import riemdp as rd
 from riemdp.io import people
 from riemdp.privacy.bounded import Bounded
-from riemdp.statistics.adaptive import Seeded
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Seeded
 from riemdp.statistics.regression import GeodesicRegression, Round, scaled
 from riemdp.statistics.trend import FOR_SQUARES, ROOT_OF_TWO, Numbered, Trend, TrendMoments, moments
 
 SPACES = [
     rd.Euclidean(1), rd.Euclidean(3), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.Sphere(2), rd.Hyperbolic(2),
     rd.KendallShapes(4), rd.Rotations(), rd.HPDAffine(2), rd.Correlations(3), rd.Product(rd.Euclidean(1), rd.Sphere(2)),
+    rd.SPDLogCholesky(2), rd.HPDLogEuclidean(2), rd.RigidMotions(1.0), rd.Grassmann(4, 2), rd.Torus(3), rd.Simplex(4),
+    rd.Hyperbolic(2, model="poincare"),
 ]  # fmt: skip
 BOUNDS = (20.0, 90.0)
 
@@ -176,9 +178,49 @@ def test_the_band_holds_the_geodesic_of_the_records():
 def test_numbers_are_scaled_clipped_and_never_raise():
     cells = [20, 55.0, "90", "old", None, math.nan, math.inf, -1e300, [1], 10**400]
     s = scaled(cells, len(cells), BOUNDS)
-    assert s.tolist() == [-1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0]
+    assert s.tolist() == [-1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, -1.0, -1.0, 0.0]
     assert scaled(np.array(["20", "x"]), 2, BOUNDS).tolist() == [-1.0, 0.0]
     assert scaled(np.array([[20], [90]]), 2, BOUNDS).tolist() == [-1.0, 1.0]
+
+
+def _as_objects(cells):
+    array = np.empty(len(cells), dtype=object)
+    for place, cell in enumerate(cells):
+        array[place] = cell
+    return array
+
+
+FORMS = {
+    "list": list,
+    "lists of one": lambda cells: [[cell] for cell in cells],
+    "rows of objects": lambda cells: _as_objects(cells)[:, None],
+    "objects": _as_objects,
+    "objects in lists": lambda cells: _as_objects([[cell] for cell in cells]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("odd", [None, "old", 10**400, {}, [], [1.0, 2.0], np.ones(3), 1j, math.nan], ids=repr)
+def test_no_number_decides_what_becomes_of_others(form, odd):
+    """Once, one odd cell in a column of lists made all the others unusable."""
+    for place in range(3):
+        cells = [20.0, 90.0, 37.5]
+        cells[place] = odd
+        expected = [-1.0, 1.0, -0.5]
+        expected[place] = 0.0
+        assert scaled(FORMS[form](cells), 3, BOUNDS).tolist() == expected
+
+
+def test_half_of_the_numbers_in_lists_of_their_own():
+    for cells in ([20.0, [90.0], [37.5], 90.0], [[20.0], [90.0], [37.5], 90.0], [20.0, 90.0, [37.5], 90.0]):
+        for form in (list, _as_objects):
+            assert scaled(form(cells), 4, BOUNDS).tolist() == [-1.0, 1.0, -0.5, 1.0]
+
+
+@pytest.mark.parametrize("t", [np.ones((3, 2)), np.ones((3, 2), dtype=object), np.ones(3) * 1j, np.array(["a"] * 2), [1.0], [[1.0, 2.0]] * 3, None, "abc", {1, 2, 3}], ids=repr)
+def test_numbers_of_another_form_are_refused(t):
+    with pytest.raises(rd.InputError, match=r"^t has shape"):
+        scaled(t, 3, BOUNDS)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300, 5e-324])

@@ -13,12 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 import riemdp as rd
+from riemdp.balls import Ball
 from riemdp.cli.app import app
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS
 from riemdp.plots import plot_release
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Reservation
+from riemdp.privacy.bounded import Bounded
+from riemdp.privacy.reservation import Reservation
 from riemdp.report import report_html
 from riemdp.statistics import catalogue
 from riemdp.statistics.base import Statistic, linear_mean, linear_sensitivity, refuse_footpoint, vectors_up_to

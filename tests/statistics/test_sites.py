@@ -14,7 +14,7 @@ import pytest
 
 import riemdp as rd
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import Reservation
+from riemdp.privacy.reservation import Reservation
 from riemdp.statistics import sites
 from riemdp.statistics.intrinsic import TangentMean
 from riemdp.statistics.sites import SiteSum, private_mean_of_sums

@@ -18,6 +18,8 @@ from riemdp.statistics.query import Query
 from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge
 
 CURVED = [rd.Sphere(2), rd.Sphere(3, 9.0), rd.Hyperbolic(3), rd.SPDAffine(3), rd.KendallShapes(3), rd.KendallShapes(6)]
+LATER = [rd.Rotations(), rd.RigidMotions(1.0), rd.Grassmann(4, 2), rd.HPDAffine(2), rd.Simplex(4)]
+ROUND = [rd.Torus(3), rd.Product(rd.Torus(2), rd.Sphere(2, 1e-8))]  # as good as flat, but one comes back
 NO_NOISE = 1e-9
 
 
@@ -80,7 +82,7 @@ def test_curvature_of_a_product_is_that_of_its_factors():
     assert not found[:2, 2:].any()
 
 
-@pytest.mark.parametrize("space", [*CURVED, rd.Product(rd.Sphere(2), rd.Euclidean(2))], ids=repr)
+@pytest.mark.parametrize("space", [*CURVED, rd.Product(rd.Sphere(2), rd.Euclidean(2)), *ROUND, *LATER], ids=repr)
 def test_transport_is_that_of_levi_civita(space):
     """Back and forth it is nothing, along the way it takes the velocity with it, and it is orthogonal."""
     rng = np.random.default_rng(2)

@@ -49,10 +49,13 @@ def test_the_mean_of_a_geodesic_is_at_the_weighted_time(space, weights):
     expected = space.exp(space.from_coordinates(time * direction, center), center)
     found = rd.frechet_mean(points, space, sample_weight=weights)
     assert space.dist(found.point, expected) <= found.error_bound + 1e-9  # of the points themselves
-    assert found.error_bound < (1e-3 if isinstance(space, rd.SPDLogCholesky) else 1e-6)  # whose bound is a loose one
+    assert found.error_bound < 1e-6
 
 
-@pytest.mark.parametrize("space", [rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4)], ids=repr)
+@pytest.mark.parametrize("space", [
+    rd.Sphere(2), rd.Hyperbolic(2), rd.SPDAffine(2), rd.SPDLogEuclidean(2), rd.KendallShapes(4), rd.SPDLogCholesky(4), rd.Correlations(3),
+    rd.HPDLogEuclidean(2),
+], ids=repr)  # fmt: skip
 def test_the_certificate_holds_against_the_exact_mean(space):
     """The distance to the exact mean of the very floats and weights passed; records far from one geodesic."""
     rng = np.random.default_rng(2)

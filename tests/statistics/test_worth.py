@@ -163,3 +163,20 @@ def test_python_shows_it_on_the_line_of_the_user(tmp_path):
     script.write_text("\n".join(lines))
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert f"{script}:3: UselessRelease: with n = 2, noise moves" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        (lambda X, ball, **asked: rd.private_mean(X, ball, rd.PureDP(0.01), **asked), "moves the mean by"),
+        (lambda X, ball, **asked: rd.private_median(X, ball, rd.PureDP(0.01), **asked), "moves the median by"),
+    ],
+)
+def test_warnings_speak_of_whom_the_guarantee_protects_and_of_what_is_moved(release, words):
+    X, ball = np.zeros((60, 3)), rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0)
+    with pytest.warns(rd.UselessRelease) as caught:
+        release(X, ball, groups=np.arange(60) % 30, unit="person")
+    text = str(caught[0].message)
+    assert words in text
+    assert "n = 30 people" in text
+    assert "more people or spend more" in text

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from riemdp.accounting.guarantee import GDP, ZCDP, ApproxDP, Guarantee, PureDP, as_guarantee
 from riemdp.arguments import whole_number
 from riemdp.arithmetic import largest_decimal, least_float, round_up
+from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Release
+from riemdp.privacy.bounded import Bounded
+from riemdp.releases.release import Release
 from riemdp.statistics.mean import private_mean, rehearse
 from riemdp.written import BallMapping, as_ball
 

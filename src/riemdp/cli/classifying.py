@@ -6,35 +6,27 @@ import io
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from riemdp.cli import options as o
+from riemdp.cli.labels import ClassesOption, Labels, LabelsOption
 from riemdp.cli.output import check_outputs, facts, show, title
-from riemdp.cli.releasing import Kind, Outputs, finish, note_for, open_ledger, raise_doubts, released
+from riemdp.cli.releasing import Kind, Ready, Records, Request, carry_out
 from riemdp.errors import InputError
 
 if TYPE_CHECKING:
-    from riemdp.io.stores import Columns
+    from collections.abc import Callable
+
     from riemdp.statistics.linear_classifiers import LinearClassifier
 
 KINDS = ["logistic", "lda"]
-LABELS = "--labels"
-MODEL = Kind("model", (".json",), is_whole_on_screen=False)
+MODEL = Kind("model", (".json",), is_whole_on_screen=False, is_point=False)
 
 classify = typer.Typer(help="Learn to tell classes apart, privately, and classify records.", no_args_is_help=False)
-LabelsOption = Annotated[
-    str,
-    typer.Option(LABELS, metavar="FILE|FILE:KEY|COLUMN", help="The class of each record: a file, or a column of DATA."),
-]
-ClassesOption = Annotated[str, typer.Option("--classes", metavar="A,B,C", help="All labels that there are: public.")]
 KindOption = Annotated[
     str, typer.Option("--classifier", help=" or ".join(KINDS), autocompletion=lambda: KINDS)
-]
-OutOption = Annotated[Path, typer.Option("--out", help="The model, .json.", rich_help_panel=o.OUTPUT)]
-ReportOption = Annotated[
-    Path | None, typer.Option("--report", help="Page that explains the release, .html.", rich_help_panel=o.OUTPUT)
 ]
 
 
@@ -45,40 +37,13 @@ def _group() -> None:
 
 @classify.command("fit")
 @o.takes_guarantee
+@o.unfolded
 def fit(
-    data: o.RecordsArgument,
     labels: LabelsOption,
-    classes: ClassesOption,
-    space: o.SpaceOption,
-    guarantee: o.Promise,
-    out: OutOption,
-    center: o.CenterOption = None,
-    radius: o.RadiusOption = None,
-    eigenvalues: o.EigenvaluesOption = None,
-    size: o.InferredSize = None,
-    curvature: o.CurvatureOption = None,
-    columns: o.ColumnsOption = None,
-    header: o.HeaderOption = None,
-    groups: o.GroupsOption = None,
-    unit: o.UnitOption = None,
+    request: Request,
+    classes: ClassesOption = None,
     classifier: KindOption = "logistic",
     adapt: Annotated[bool, typer.Option(help="Look for a private ball within the given one first.")] = True,
-    anyway: o.AnywayOption = False,
-    ledger: o.LedgerOption = None,
-    existing_ledger: o.ExistingOption = False,
-    anchor: o.AnchorOption = None,
-    note: o.NoteOption = None,
-    budget_epsilon: o.BudgetOption = None,
-    budget_delta: o.BudgetOption = None,
-    budget_mu: o.BudgetOption = None,
-    budget_rho: o.BudgetOption = None,
-    budget_alpha: o.BudgetOption = None,
-    wait: o.WaitOption = 30.0,
-    report: ReportOption = None,
-    plot: o.PlotOption = None,
-    force: o.ForceOption = False,
-    as_json: o.JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=o.OUTPUT)] = False,
 ) -> None:
     """Learn a classifier of which every number is private, labels included.
 
@@ -90,32 +55,23 @@ def fit(
     riemdp classify fit X.csv --header --labels kind --classes a,b --space sphere --center north --radius 1 \\
         --epsilon 1 --delta 1e-6 --out model.json --report model.html
     """
-    from riemdp.accounting.unit import unit_of
-    from riemdp.io.cells import places
-    from riemdp.io.data import open_records
+    if request.out is None:
+        raise InputError(f"--out is missing: pass a name for the model, --out {MODEL.example}.")
+    kind, named = _learner(classifier), Labels.asked_for(labels, classes, request.data, request.header)
+    known = named.classes
+    learner = partial(kind, guarantee=request.guarantee, labels=known, class_weights=_even(known), adapt=adapt)
+    prepare = partial(_learning, partial(learner, unit=request.protected), named)
+    carry_out(request, MODEL, prepare, beside=named.column)
+
+
+def _learning(learner: Callable[..., LinearClassifier], named: Labels, records: Records) -> Ready:
     from riemdp.statistics.linear_classifiers import with_labels
 
-    budget = o.parse_budget(
-        epsilon=budget_epsilon, delta=budget_delta, mu=budget_mu, rho=budget_rho, alpha=budget_alpha
-    )
-    outputs = Outputs(out, report, plot, force, o.about_lines(data, header, columns), kind=MODEL)
-    outputs.check(data, ledger, anchor, center)
-    known, protected = _public_classes(classes), unit_of(groups, unit)
-    named, who = _labels(labels, data, header), o.parse_groups(groups, data, header)
-    stored = open_records(data, columns=columns, header=bool(header), without=o.both_columns(named.column, who.column))
-    where = o.space_of(stored, space, size, curvature)
-    ball = o.parse_ball(where, center, radius, eigenvalues)
-    X = stored.points(where)
-    if len(named.texts) != len(X):
-        found = f"{LABELS} {labels} has {len(named.texts):,} of them"
-        raise InputError(f"{found}: pass one for each of {len(X):,} records.")
-    records, labelled = with_labels(X, ball, places(named.texts, [*map(_text, known)]), len(known), who.ids)
-    learner = _learner(classifier)(ball, records.n, guarantee, known, _even(known), adapt, unit=protected)
-    raise_doubts(learner.doubts, anyway=anyway, quiet=quiet)
-    learner.plan  # noqa: B018 refuses, before a ledger is made
-    book = open_ledger(ledger, budget, guarantee, wait=wait, anchor=anchor, must_exist=existing_ledger)
-    release = released(partial(learner.release, records, labelled), guarantee, book, note_for(data, note))
-    finish(release, book, outputs, as_json=as_json, quiet=quiet)
+    X, ball = records.points, records.ball
+    bounded, labelled = with_labels(X, ball, named.places(len(X)), len(named.classes), records.ids)
+    asked = learner(ball, bounded.n)
+    asked.plan  # noqa: B018 refuses, before a ledger is made
+    return Ready(asked.doubts, partial(asked.release, bounded, labelled))
 
 
 @classify.command("predict")
@@ -150,36 +106,6 @@ def predict(
 
 
 # --- what options mean -----------------------------------------------------------------------------------------
-
-
-class _Labels(NamedTuple):
-    """The label of each record as a text, or none; and the column of DATA that they are, if they are one."""
-
-    texts: list[str | None]
-    column: Columns | None
-
-
-def _labels(text: str, data: str, header: bool | None) -> _Labels:
-    from riemdp.io.groups import open_groups
-
-    found = open_groups(text, data, header=bool(header), option=LABELS)
-    cells = found.ids[:]
-    return _Labels([_text(cell) for cell in (cells.tolist() if hasattr(cells, "tolist") else cells)], found.column)
-
-
-def _text(cell: Any) -> str | None:
-    """By which labels are compared, 1 being 1.0; whatever is neither a text nor a number is none."""
-    from riemdp.io.cells import number
-
-    value = number(cell)
-    return f"{value:.17g}" if value == value else cell.strip() if isinstance(cell, str) else None
-
-
-def _public_classes(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names) or len(set(map(_text, names))) < len(names) or len(names) < 2:
-        raise InputError(f"--classes {text}: pass two or more labels, each once, as a,b,c.")
-    return names
 
 
 def _learner(name: str) -> type[LinearClassifier]:

@@ -80,9 +80,9 @@ def _load(images: str) -> Array:
 
 def _bounds(matrices: Array, channels: int, eta: float, features: FeaturesName) -> dict[str, Any]:
     """The public balls: the tight one, and the one printed in the papers."""
+    from riemdp.balls import Ball
     from riemdp.descriptors import descriptor_eigenvalue_bounds
     from riemdp.manifolds import SPDAffine
-    from riemdp.privacy.bounded import Ball
 
     n, k = matrices.shape[:2]
     found: dict[str, Any] = {"records": n, "k": k}

@@ -19,11 +19,11 @@ from riemdp.manifolds.catalogue import center_names, space_class, space_names
 
 if TYPE_CHECKING:
     from riemdp.accounting.guarantee import Guarantee
+    from riemdp.balls import Ball
     from riemdp.io.data import Stored
     from riemdp.io.groups import Groups
     from riemdp.io.stores import Columns
     from riemdp.manifolds.base import Array, Space
-    from riemdp.privacy.bounded import Ball
 
 MOST_NUMBERS = 10**6  # in one point: beyond, no computer does anything with the space
 MOST_LETTERS = 10**6  # in a file of names
@@ -114,7 +114,7 @@ def parse_ball(
     space: Space, center: str | None, radius: float | None, eigenvalues: tuple[float, float] | None = None
 ) -> Ball:
     """The public ball, by centre and radius or by eigenvalue bounds."""
-    from riemdp.privacy.bounded import Ball
+    from riemdp.balls import Ball
 
     if eigenvalues is not None:
         if radius is not None or center is not None:
@@ -237,7 +237,8 @@ def unfolded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _of_fields(kind: Any) -> list[Parameter]:
-    return [*inspect.signature(kind, eval_str=True).parameters.values()]
+    fields_of_it = inspect.signature(kind, eval_str=True).parameters.values()
+    return [one.replace(kind=Parameter.KEYWORD_ONLY) for one in fields_of_it]
 
 
 def parse_budget(**options: float | None) -> Guarantee | None:
@@ -262,7 +263,8 @@ _CENTER = f"{', '.join(center_names())}, or a file."
 _RADIUS = "Of the public ball that holds the records."
 
 RecordsArgument = Annotated[str, typer.Argument(metavar="DATA", help=_FILES)]
-SpaceOption = Annotated[SpaceName, _place("--space", help="Where the records live.")]
+_SPACES = f"Where the records live: {', '.join(space_names())}."
+SpaceOption = Annotated[SpaceName, _place("--space", metavar="NAME", help=_SPACES)]
 SizeOption = Annotated[int, _place("--size", help=f"{_SIZE}.")]
 InferredSize = Annotated[int | None, _place("--size", help=f"{_SIZE}; by default from the shape of DATA.")]
 CurvatureOption = Annotated[float | None, _place("--curvature", help="Of the sphere or hyperbolic space.")]

@@ -25,7 +25,7 @@ from riemdp.errors import UselessRelease
 
 if TYPE_CHECKING:
     from riemdp.check import Check
-    from riemdp.privacy.release import Plan
+    from riemdp.releases.plan import Plan
 
 SHARED = (  # options of `mean` as well
     "space", "center", "radius", "eigenvalues", "curvature", "epsilon", "delta", "mu", "rho", "alpha",

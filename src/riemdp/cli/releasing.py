@@ -11,7 +11,7 @@ import io
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.app import BAD_INPUT, Interrupted, complain
+from riemdp.cli.labels import ClassesOption, Labels, OptionalLabels
 from riemdp.cli.output import (
     PAGE_FORMATS,
     PICTURE_FORMATS,
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from riemdp.accounting.guarantee import Guarantee
+    from riemdp.balls import Ball
+    from riemdp.io.stores import Columns
     from riemdp.privacy.bounded import Bounded
     from riemdp.privacy.ledger import Ledger
-    from riemdp.privacy.release import Release
+    from riemdp.releases.release import Release
     from riemdp.statistics.worth import Doubt
 
     R = TypeVar("R", bound=Release)
@@ -86,8 +89,6 @@ class Request:
     budget_rho: o.BudgetOption = None
     budget_alpha: o.BudgetOption = None
     wait: o.WaitOption = 30.0
-    workers: o.WorkersOption = None
-    scheduler: o.SchedulerOption = None
     out: o.OutOption = None
     report: o.ReportOption = None
     plot: o.PlotOption = None
@@ -105,7 +106,14 @@ class Request:
     @property
     def what(self) -> str:
         """The data, as the ledger describes them."""
-        return note_for(self.data, self.note)
+        return printable(Path(self.data).name if self.note is None else self.note)
+
+    @property
+    def protected(self) -> str:
+        """What is protected: a record, or whatever the ids stand for."""
+        from riemdp.accounting.unit import unit_of
+
+        return unit_of(self.groups, self.unit)
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,8 @@ class Kind:
     kept_as: tuple[str, ...]  # endings of --out
     picture: Callable[..., Figure] = _picture_of_release
     is_whole_on_screen: bool = True  # whether all of it can be printed for people
+    array: str = "value"  # which one of the release an .npy file holds
+    is_point: bool = True  # whose rows --names can name
 
     @property
     def example(self) -> str:
@@ -124,21 +134,62 @@ class Kind:
 
 
 MEAN = Kind("mean", (".npy", ".json"))
+MEANS_OF_CLASSES = Kind("means", (".npy", ".json"), array="means", is_point=False)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a request releases something of; nothing is read yet but its form."""
+
+    points: Any
+    ball: Ball
+    ids: Any  # whose record each is; None if nothing was said about it
+
+    @classmethod
+    def asked_for(cls, request: Request, beside: Columns | None, *, has_workers: bool = False) -> Records:
+        """Those of a request; `beside` are columns of the file that hold something else than points."""
+        from riemdp.io.data import open_records
+
+        who = o.parse_groups(request.groups, request.data, request.header)
+        other = o.both_columns(beside, who.column)
+        stored = open_records(request.data, columns=request.columns, header=bool(request.header), without=other)
+        space = o.space_of(stored, request.space, request.size, request.curvature)
+        ball = o.parse_ball(space, request.center, request.radius, request.eigenvalues)
+        return cls(stored.for_workers(space) if has_workers else stored.points(space), ball, who.ids)
+
+    @property
+    def bounded(self) -> Bounded:
+        """Forced into the ball, once they are read."""
+        from riemdp.privacy.bounded import Bounded
+
+        return Bounded(self.points, self.ball, self.ids)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A release of which everything public is settled."""
+
+    doubts: list[Doubt]  # what public numbers say against it
+    release: Callable[[Ledger | None, str], Release]
 
 
 @o.takes_guarantee
 @o.unfolded
 def mean(
     request: Request,
+    crew: Workers,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
     calibration: o.CalibrationOption = "analytic",
     footpoint: o.FootpointOption = None,
     adapt: o.AdaptOption = False,
+    labels: OptionalLabels = None,
+    classes: ClassesOption = None,
 ) -> None:
-    """Release a differentially private Fréchet mean.
+    """Release a differentially private Fréchet mean; with --labels, the tangent mean of each class.
 
-    The ball and the privacy parameters are public: choose them without looking at the data.
+    The ball and the privacy parameters are public: choose them without looking at the data. Labels stay private, and
+    so do the sizes of classes; which classes there are is public.
 
     \b
     riemdp mean covariances.npy --space spd-affine --center identity --radius 1.5 --epsilon 1 --out mean.npy
@@ -147,51 +198,76 @@ def mean(
     riemdp mean directions.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --budget-rho 1
     riemdp mean new.csv --space sphere --center north --radius 1 --rho 0.1 --ledger ledger.db --existing-ledger
     riemdp mean visits.csv --header --groups patient --unit patient --space sphere --center north --radius 1 --mu 1
+    riemdp mean trials.npz:X --labels trials.npz:y --classes left,right --space spd-affine --eigenvalues 1e-3 10 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    if labels is not None:
+        _refuse_with_labels(footpoint=footpoint, adapt=adapt, workers=bool(crew))
+        named = Labels.asked_for(labels, classes, request.data, request.header)
+        how = {"mechanism": mechanism, "calibration": calibration}
+        carry_out(request, MEANS_OF_CLASSES, partial(_means_of_classes, request, named, how), beside=named.column)
+        return
+    if classes is not None:
+        raise InputError(f"--classes {classes} without --labels: pass --labels, or leave it out.")
     asked = {"mechanism": mechanism, "statistic": statistic, "calibration": calibration, "adapt": adapt}
-    carry_out(request, MEAN, asked, footpoint)
+    carry_out(request, MEAN, partial(rehearsed, request, asked, footpoint), files=(footpoint,), crew=crew)
 
 
-def carry_out(request: Request, kind: Kind, asked: dict[str, Any], footpoint: str | None = None) -> None:
-    """From files to a release: `asked` is what `rehearse` takes, a statistic for instance."""
-    from riemdp.accounting.unit import unit_of
+def _refuse_with_labels(*, footpoint: str | None, adapt: bool, workers: bool) -> None:
+    """Raise what the one release of all class means does not have."""
+    asked = {"--footpoint": footpoint, "--adapt": adapt, "--workers or --scheduler": workers}
+    for option, is_asked in asked.items():
+        if is_asked:
+            raise InputError(f"{option} must be left out with --labels: the means of all classes are one sum of logs.")
+
+
+def _means_of_classes(request: Request, named: Labels, how: dict[str, Any], records: Records) -> Ready:
+    """All in one release."""
+    from riemdp.statistics.class_means import JointMeans
+
+    people: dict[str, Any] = {"groups": records.ids, "unit": request.protected}
+    among = named.places(len(records.points))
+    asked = JointMeans.of(records.points, among, named.classes, records.ball, request.guarantee, **people, **how)
+    return Ready(asked.doubts, asked.release)
+
+
+def rehearsed(request: Request, asked: dict[str, Any], footpoint: str | None, records: Records) -> Ready:
+    """A mean, or another statistic that is released as one is; `asked` is what `rehearse` takes."""
     from riemdp.statistics.mean import rehearse
 
+    bounded, ball = records.bounded, records.ball
+    foot = None if footpoint is None else o.load_point(footpoint, ball.space, "--footpoint")
+    public: dict[str, Any] = {"footpoint": foot, "can_gather": bounded.can_gather, "unit": request.protected}
+    prepared = rehearse(ball, bounded.n, request.guarantee, **public, **asked)
+    return Ready(prepared.doubts, partial(prepared.release, bounded))
+
+
+def carry_out(
+    request: Request,
+    kind: Kind,
+    prepare: Callable[[Records], Ready],
+    *,
+    files: Sequence[str | Path | None] = (),
+    beside: Columns | None = None,
+    crew: Workers = Workers(),  # noqa: B008 frozen
+) -> None:
+    """From files to a release: `prepare` refuses what can be refused, `files` are read beside those of the request."""
     budget, outputs = request.budget, Outputs.asked_for(request, kind)
-    outputs.check(request.data, request.ledger, request.anchor, request.center, footpoint, request.names)
+    outputs.check(request.data, request.ledger, request.anchor, request.center, request.names, *files)
     if request.quiet and request.out is None and not request.as_json:
         raise InputError(f"--quiet without --out would lose the release: pass --out {kind.example}.")
-    protected, crew = unit_of(request.groups, request.unit), Workers(request.workers, request.scheduler)
-    records = _open_records(request, has_workers=bool(crew))
-    ball, space = records.ball, records.ball.space
-    outputs = replace(outputs, names=o.parse_names(request.names, space))
-    foot = None if footpoint is None else o.load_point(footpoint, space, "--footpoint")
-    public: dict[str, Any] = {"footpoint": foot, "can_gather": records.can_gather, "unit": protected}
-    prepared = rehearse(ball, records.n, request.guarantee, **public, **asked)
-    raise_doubts(prepared.doubts, anyway=request.anyway, quiet=request.quiet)
+    if request.names is not None and not kind.is_point:
+        raise InputError(f"--names belong to the rows of a point, and a {kind.name} is none: leave them out.")
+    request.protected  # noqa: B018 refuses
+    records = Records.asked_for(request, beside, has_workers=bool(crew))
+    outputs = replace(outputs, names=o.parse_names(request.names, records.ball.space))
+    ready = prepare(records)
+    raise_doubts(ready.doubts, anyway=request.anyway, quiet=request.quiet)
     with crew.at_work():
         how: dict[str, Any] = {"wait": request.wait, "anchor": request.anchor, "must_exist": request.existing_ledger}
         book = open_ledger(request.ledger, budget, request.guarantee, **how)
-        release = released(partial(prepared.release, records), request.guarantee, book, request.what)
+        release = released(ready.release, request.guarantee, book, request.what)
         finish(release, book, outputs, as_json=request.as_json, quiet=request.quiet)
-
-
-def _open_records(request: Request, *, has_workers: bool) -> Bounded:
-    """The records in their ball, of which nothing is read yet but their form."""
-    from riemdp.io.data import open_records
-    from riemdp.privacy.bounded import Bounded
-
-    who = o.parse_groups(request.groups, request.data, request.header)
-    stored = open_records(request.data, columns=request.columns, header=bool(request.header), without=who.column)
-    space = o.space_of(stored, request.space, request.size, request.curvature)
-    ball = o.parse_ball(space, request.center, request.radius, request.eigenvalues)
-    return Bounded(stored.for_workers(space) if has_workers else stored.points(space), ball, who.ids)
-
-
-def note_for(data: str, note: str | None) -> str:
-    """What the ledger says of the records."""
-    return printable(Path(data).name if note is None else note)
 
 
 def raise_doubts(doubts: list[Doubt], *, anyway: bool, quiet: bool) -> None:
@@ -322,7 +398,18 @@ class Outputs:
     def keep(self, release: Release) -> bool:
         """Write the release itself; whether that went well."""
         out = self.out
-        return out is None or _attempt(lambda: _write_release(release, out, force=self.force))
+        return out is None or _attempt(lambda: self._write(release, out))
+
+    def _write(self, release: Release, path: Path) -> None:
+        import numpy as np
+
+        from riemdp.io.files import write_whole
+
+        if path.suffix.lower() == ".json":
+            release.save(path, force=self.force)
+            return
+        np.save(buffer := io.BytesIO(), getattr(release, self.kind.array))
+        write_whole(path, buffer.getvalue(), force=self.force)
 
     def draw(self, release: Release, ledger: Ledger | None) -> bool:
         """Write report and picture; whether that went well."""
@@ -347,18 +434,6 @@ def _attempt(write: Callable[[], None]) -> bool:
         complain(f"the release was made and is printed here, but a file is missing: {problem}")
         return False
     return True
-
-
-def _write_release(release: Release, path: Path, *, force: bool) -> None:
-    import numpy as np
-
-    from riemdp.io.files import write_whole
-
-    if path.suffix.lower() == ".json":
-        release.save(path, force=force)
-        return
-    np.save(buffer := io.BytesIO(), release.value)
-    write_whole(path, buffer.getvalue(), force=force)
 
 
 def _pages(release: Release, ledger: Ledger | None, outputs: Outputs, *, done: bool) -> list[Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,8 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.output import PAGE_FORMATS, PICTURE_FORMATS, check_outputs, facts, next_steps, show, title
-from riemdp.cli.releasing import Kind, Request, carry_out
+from riemdp.cli.releasing import Kind, Request, carry_out, rehearsed
+from riemdp.cli.workers import Workers
 from riemdp.display import page_of
 from riemdp.errors import InputError
 
@@ -39,6 +41,7 @@ _SAVED = "What riemdp summary --out wrote, .json."
 @o.unfolded
 def summary(
     request: Request,
+    crew: Workers,
     second: o.SecondOption = "auto",
     mechanism: o.MechanismOption = "auto",
     adapt: o.AdaptOption = False,
@@ -55,7 +58,8 @@ def summary(
     """
     from riemdp.statistics.moments import Moments
 
-    carry_out(request, SUMMARY, {"mechanism": mechanism, "adapt": adapt, "statistic": Moments(second)})
+    asked = {"mechanism": mechanism, "adapt": adapt, "statistic": Moments(second)}
+    carry_out(request, SUMMARY, partial(rehearsed, request, asked, None), crew=crew)
 
 
 def compare(
@@ -92,7 +96,7 @@ def compare(
 
 
 def _summary_in(path: Path) -> Summary:
-    from riemdp.privacy.release import Release
+    from riemdp.releases.release import Release
     from riemdp.summaries.summary import Summary
 
     release = Release.load(path)

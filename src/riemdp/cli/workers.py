@@ -15,6 +15,7 @@ from importlib import import_module
 from multiprocessing import resource_tracker
 from typing import Any
 
+from riemdp.cli import options as o
 from riemdp.cli.spending import interrupted_later, uninterrupted
 from riemdp.errors import InputError, RiemdpError
 from riemdp.io.stores import INSTALL
@@ -27,17 +28,17 @@ PACKAGES = ("riemdp", "numpy", "scipy", "numba")  # which must be the same every
 class Workers:
     """What --workers and --scheduler ask for; nothing is started yet."""
 
-    count: int | None
-    scheduler: str | None
+    workers: o.WorkersOption = None  # how many
+    scheduler: o.SchedulerOption = None  # where
 
     def __post_init__(self) -> None:
-        if self.count is not None and self.scheduler is not None:
+        if self.workers is not None and self.scheduler is not None:
             raise InputError("--workers starts processes here, --scheduler uses those of a cluster: pass one of them.")
         if self:
             _require_dask("--workers" if self.scheduler is None else "--scheduler")
 
     def __bool__(self) -> bool:
-        return self.count is not None or self.scheduler is not None
+        return self.workers is not None or self.scheduler is not None
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -53,7 +54,7 @@ class Workers:
                 client = _client_of(self.scheduler)
             else:
                 with _deaf_children():
-                    client = client_here(self.count)
+                    client = client_here(self.workers)
             with dask.config.set(scheduler=client), _losses_in_one_sentence(), _no_clocks():
                 yield
         finally:

@@ -1,6 +1,6 @@
 """scikit-learn estimators: private means, classification by the nearest private class mean, tangent vectors, modes.
 
-What `fit` learns is released through `riemdp.privacy.release`, so it is private; what `predict` and `transform` say
+What `fit` learns is released through `riemdp.privacy.reservation`, so it is private; what `predict` and `transform` say
 about a record is a function of that record and is not. A ledger counts every fit: clones, folds, grids, threads and
 processes all spend from its file. Proofs: docs/proofs/private_mdm.md.
 """

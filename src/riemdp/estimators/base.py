@@ -15,14 +15,15 @@ from sklearn.utils import Tags, check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds.base import Array
 from riemdp.names import CalibrationName, MechanismName, StatisticName
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Release
+from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import private_mean
 from riemdp.written import BallMapping, as_ball
@@ -79,20 +80,28 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """Arrays as scikit-learn wants them; no value of a record raises."""
         records = self._numbers(X)
+        is_complex = np.iscomplexobj(records)
         check: Callable[..., Any] = check_X_y if y else check_array
-        found = check(records, *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self)
+        found = check(
+            _pairs(records) if is_complex else records,
+            *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self,
+        )  # fmt: skip
         validate_data(self, X if hasattr(X, "columns") else records, reset=reset, skip_check_array=True)  # names
-        return found
+        if not is_complex:
+            return found
+        self._public_ball(records).space.shape_of_point(records.dtype)  # raises if its points are real
+        return (records, found[1]) if y else records
 
     def _numbers(self, X: Any) -> Any:
-        """The records as real numbers, planar landmarks too; what is no array of records is left to scikit-learn."""
+        """The records as numbers, planar landmarks as real ones; what is no array is left to scikit-learn."""
         ball = as_ball(self.ball) if _has_size(self.ball) else self.ball
         if not isinstance(ball, Ball):
             return numbers(X, None)
         records, space = ball.space.numbers(X), ball.space
         if not np.iscomplexobj(records):
             return records
-        return space.write(space.read(records, "X"), ball.center)
+        with np.errstate(all="ignore"):
+            return space.write(space.read(records, "X"), ball.center)
 
     def _dask_array(self, X: Any) -> Any:
         """As it is: what scikit-learn validates it would load into memory."""
@@ -121,6 +130,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         coords = Bounded(self._validated(X, reset=False), self.ball_)._coordinates.all()
         return np.asarray(self.ball_.space.exp_coords(coords, self.ball_.inner_center))
 
+    def _logs_at_mean(self, X: Any) -> Array:
+        """Coordinates (n, dim) of the records at `mean_`."""
+        points, space = self._points(X), self.ball_.space
+        return np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
+
 
 def _has_size(ball: Any) -> TypeGuard[BallMapping]:
     """Whether a ball that is written down says how large its space is; else the records do."""
@@ -137,3 +151,8 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def _pairs(records: Array) -> Array:
+    """Complex numbers as pairs of real ones: scikit-learn takes no others, and shows those that it refuses."""
+    return np.ascontiguousarray(records, dtype=np.complex128).view(np.float64)

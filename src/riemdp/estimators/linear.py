@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.accounting.unit import RECORD, unit_of
 from riemdp.arguments import finite_number, whole_number
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.estimators.mdm import _labels, _public_classes, _require_labels
 from riemdp.io.sources import is_dask
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Plan
+from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.discriminant import Discriminant
@@ -38,20 +38,26 @@ from riemdp.written import BallMapping, as_ball
 ClassWeight = Mapping[Any, float] | None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
-    """What linear classifiers share, beside what all estimators do: how they are fitted and saved, and predict."""
+    """What linear classifiers share, beside what all estimators do: how they are fitted and saved, and predict.
 
-    ball: Any
+    Fields are the arguments of `__init__`: not those of a mean, which other estimators have.
+    """
+
+    ball: Ball | BallMapping | Callable[[int], Ball]
     guarantee: Guarantee | str
-    classes: Any
-    class_weight: ClassWeight
-    unit: str | None
-    ledger: Ledger | None
-    note: str
-    release_: ClassifierRelease
+    classes: Any = None
+    class_weight: ClassWeight = None
+    adapt: bool | Adaptation = True
+    unit: str | None = None
+    ledger: Ledger | None = None
+    note: str = ""
+    release_: ClassifierRelease = field(init=False)
     _learns: ClassVar[type[LinearClassifier]]
-    _validated: Callable[..., Any]
-    _public_ball: Callable[[Array], Ball]
+    _validated: ClassVar[Callable[..., Any]]
+    _dask_array: ClassVar[Callable[..., Any]]
+    _public_ball: ClassVar[Callable[..., Ball]]
 
     @abstractmethod
     def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> LinearClassifier:
@@ -63,9 +69,9 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            The records.
+            The records; of Dask, if `classes` are given.
         y : array of shape (n,)
-            Their labels. One that is missing, or none of `classes`, counts for nothing.
+            Their labels, which are held in memory. One that is missing, or none of `classes`, counts for nothing.
         groups : sequence of ids, of shape (n,), optional
             Whose record each is, if people have several: then a person with all of their records is protected, and
             counts as one, in equal parts in each of the classes that they are in.
@@ -128,7 +134,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         >>> rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).plan(1000).mechanism
         'wrapped-gaussian'
         """
-        ball = as_ball(self.ball(n_features) if callable(self.ball) else self.ball)
+        ball = as_ball(self.ball(whole_number(n_features, "n_features", 1)) if callable(self.ball) else self.ball)
         learner = self._learner_of(ball, whole_number(n, "n", 1), _public_classes(self.classes))
         return replace(learner.plan, note=" ".join([f"{learner.plan.note}.", *(d.in_numbers for d in learner.doubts)]))
 
@@ -140,11 +146,11 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
         Labels are looked at as a whole only if they are to say which classes there are, which then are public.
         """
-        if is_dask(X):
-            raise InputError("X is a Dask array: labels are held in memory, pass X.compute() or a memory map.")
         if self.classes is not None:
-            records, classes = self._validated(X), _public_classes(self.classes)
-            return records, classes, _labels(y, len(records), classes)
+            records, classes = self._dask_array(X) if is_dask(X) else self._validated(X), _public_classes(self.classes)
+            return records, classes, _labels(y.compute() if is_dask(y) else y, len(records), classes)
+        if is_dask(X):
+            raise InputError("X is a Dask array: pass classes=, the public list of all labels.")
         _require_labels(y)
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
@@ -337,9 +343,9 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
 
-    It takes points as they are. A private summary of all records says where they are and how they spread; in
-    coordinates in which they spread evenly, a descent with noisy gradients finds the weights. Labels are private: a
-    record may be replaced by one of any class.
+    It takes points as they are. A private mean says where the records are, a private shape in which directions they
+    spread; in coordinates in which they spread evenly, a descent with noisy gradients finds the weights. Labels are
+    private: a record may be replaced by one of any class.
 
     Parameters
     ----------
@@ -356,7 +362,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
     unit : str, optional
         With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     steps : int, optional
-        Of the descent; by default 60, up to 200 for many records, and 5 for pure epsilon.
+        Of the descent; by default 60, up to 200 for many records, and 5 or 1 for pure epsilon.
     ledger : Ledger, optional
         From which the guarantee is reserved before any noise is drawn.
     note : str
@@ -427,7 +433,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
 class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
 
-    A private summary of all records comes first; then the sums of all classes and the second moment, in coordinates in
+    A private mean and a private shape come first; then the sums of all classes and the second moment, in coordinates in
     which the records spread evenly, in one release. Class means are shrunk by the noise that they are known to have.
     Labels are private.
 
@@ -482,27 +488,6 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """
 
     _learns = Discriminant
-
-    def __init__(
-        self,
-        *,
-        ball: Ball | BallMapping | Callable[[int], Ball],
-        guarantee: Guarantee | str,
-        classes: Any = None,
-        class_weight: ClassWeight = None,
-        adapt: bool | Adaptation = True,
-        unit: str | None = None,
-        ledger: Ledger | None = None,
-        note: str = "",
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.classes = classes
-        self.class_weight = class_weight
-        self.adapt = adapt
-        self.unit = unit
-        self.ledger = ledger
-        self.note = note
 
     def _learner(self, ball: Ball, n: int, labels: tuple[Any, ...], class_weights: Array) -> Discriminant:
         return Discriminant(ball, n, as_guarantee(self.guarantee), labels, class_weights, self.adapt)

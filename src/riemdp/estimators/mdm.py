@@ -18,14 +18,12 @@ from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.cells import equals_itself, places
 from riemdp.io.identities import identities
 from riemdp.manifolds.base import Array
-from riemdp.privacy.release import Release
+from riemdp.names import MembershipName
+from riemdp.releases.release import Release
 from riemdp.statistics.catalogue import require_known
-from riemdp.statistics.class_means import (
-    joint_means,
-    means_of_all_classes,
-    means_of_one_label,
-    parallel_means,
-)
+from riemdp.statistics.class_means import JointMeans, means_of_all_classes, means_of_one_label, parallel_means
+from riemdp.statistics.prepared import require_ledger
+from riemdp.statistics.worth import warn_of
 
 ONE_CLASS = "protects a record within its class, one per person, who is in one class only; or people, by fit(groups=)"
 ONE_RECORD = "protects a record: one per person; or people, by fit(groups=)"
@@ -127,7 +125,7 @@ class PrivateMDM(
 
     private_labels: bool = False
     classes: Any = None
-    membership: str = "any"
+    membership: MembershipName = "any"
 
     def _later_state(self, known: dict[str, Any]) -> dict[str, Any]:
         """Also that no class was left out, if it was fitted before any could be."""
@@ -220,13 +218,15 @@ class PrivateMDM(
             raise InputError(f"footpoint must be left out with {why}: the noise is at the ball's centre.")
         if self.adapt:
             raise InputError(f"adapt = {self.adapt!r}: leave it out with {why}, which does not adapt.")
-        joint, self.left_out_ = joint_means(
-            records, labels, len(self.classes_), self.ball_, as_guarantee(self.guarantee), self.ledger,
-            mechanism=self.mechanism, calibration=self.calibration, note=self.note,
-            groups=groups, unit=unit_of(groups, self.unit),
+        require_ledger(self.ledger)
+        asked = JointMeans.of(
+            records, labels, tuple(self.classes_.tolist()), self.ball_, as_guarantee(self.guarantee),
+            mechanism=self.mechanism, calibration=self.calibration, groups=groups, unit=unit_of(groups, self.unit),
         )  # fmt: skip
+        warn_of(asked.doubts)
+        joint = asked.release(self.ledger, self.note)
         self.releases_, self.guarantee_ = (joint,), joint.guarantee
-        self.means_ = np.stack(joint.space.split(joint.value))
+        self.means_, self.left_out_ = joint.means, np.array(joint.left_out)
 
     def transform(self, X: Any) -> Array:
         """Distance of each record to each class mean. NOT private.
@@ -327,7 +327,8 @@ class PrivateMDM(
     def _distances(self, X: Any) -> Array:
         """What `transform` returns, before scikit-learn makes a data frame of it."""
         points, space = self._points(X), self.ball_.space
-        return np.stack([space.distance(mean, points) for mean in space.read(self.means_, "means_")], axis=1)
+        with np.errstate(all="ignore"):  # noise may have carried a mean to the end of float64
+            return np.stack([space.distance(mean, points) for mean in space.read(self.means_, "means_")], axis=1)
 
     @property
     def _n_features_out(self) -> int:

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import finite_array, whole_number
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.names import MechanismName, SecondMoments
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.summary import private_summary
@@ -186,8 +186,8 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         >>> rd.PrivatePGA(ball=ball, guarantee="mu=1", n_components=1).fit(X).transform(X[:5]).shape
         (5, 1)
         """
-        points, space = self._points(X), self.ball_.space
-        return np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")) @ self._axes)
+        with np.errstate(all="ignore"):  # noise may have carried the mean to the end of float64
+            return np.asarray(self._logs_at_mean(X) @ self._axes)
 
     def inverse_transform(self, X: Any) -> Array:
         """The points that these coordinates along the modes lead to, from `mean_`. NOT private.

@@ -11,11 +11,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator, all_or_nothing
 from riemdp.io.sources import is_dask
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.regression import private_regression
 from riemdp.summaries.regression import Regression

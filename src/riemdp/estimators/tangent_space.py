@@ -10,12 +10,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from riemdp.arguments import finite_array
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.estimators.base import PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.upper_triangles import from_upper_triangles, require_matrices, upper_triangles
 from riemdp.names import BasisName
-from riemdp.privacy.bounded import Ball
 from riemdp.statistics.catalogue import require_known
 
 
@@ -150,9 +150,9 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
         >>> rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(X).transform(X[:5]).shape
         (5, 3)
         """
-        points, space = self._points(X), self.ball_.space
-        coords = np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
-        return coords if self.basis == "orthonormal" else upper_triangles(coords, space, self.mean_)
+        with np.errstate(all="ignore"):  # noise may have carried the mean to the end of float64
+            coords = self._logs_at_mean(X)
+            return coords if self.basis == "orthonormal" else upper_triangles(coords, self.ball_.space, self.mean_)
 
     def inverse_transform(self, X: Any) -> Array:
         """The points whose tangent vectors at `mean_` these are: exp of what `transform` gives. NOT private.

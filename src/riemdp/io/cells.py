@@ -81,6 +81,27 @@ def numbers(X: Any, shape: Shape | None, complex_shape: Shape | None = None) -> 
     return _of_objects(array.astype(object), shape, complex_shape)
 
 
+def single_numbers(values: Any) -> Array:
+    """One number of each record, alone or in a list or row of its own; what has another type or form is left as it is.
+
+    Each cell is looked at by itself, so that none decides what becomes of the others.
+    """
+    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    array: Array | None = _quietly(np.asarray, values)
+    if array is not None and array.dtype.kind in "fiub":
+        return array
+    if not is_list and (array is None or array.dtype.kind not in "OSU" or array.shape[1:] not in ((), (1,))):
+        return np.asarray(None if array is None else array)
+    cells = values if is_list or array is None else array.ravel().tolist()
+    return np.array([number(_only(cell)) for cell in cells], dtype=np.float64)
+
+
+def _only(cell: Any) -> Any:
+    """The one cell in a list of one; anything else as it is."""
+    inner = _quietly(lambda value: _cells(value, (1,)), cell)
+    return cell if inner is None else inner[0]
+
+
 def _of_list(X: Sequence[Any], shape: Shape | None, complex_shape: Shape | None) -> Array:
     """What NumPy makes of a list, if that has a type of numbers; else its records, each by itself."""
     array: Array | None = _quietly(np.asarray, X)
@@ -90,7 +111,7 @@ def _of_list(X: Sequence[Any], shape: Shape | None, complex_shape: Shape | None)
         return array
     if array is not None and shape is not None and array.shape[1:] not in (shape, complex_shape):
         return np.full(array.shape, math.nan)  # all records have one form, and it is not that of a point
-    return _of_records(X, shape or _commonest(X), complex_shape)
+    return _of_records(X, _commonest(X) if shape is None else shape, complex_shape)
 
 
 def _of_objects(X: Any, shape: Shape | None, complex_shape: Shape | None) -> Any:
@@ -100,7 +121,7 @@ def _of_objects(X: Any, shape: Shape | None, complex_shape: Shape | None) -> Any
         return _each(X, complex_number, np.complex128) if is_complex else _each(X, number, np.float64)
     if hasattr(X, "map_blocks"):
         return _of_dask_records(X, shape or (), complex_shape)
-    return _of_records(list(X), shape or _commonest(X), complex_shape)
+    return _of_records(list(X), _commonest(X) if shape is None else shape, complex_shape)
 
 
 def _of_dask_records(X: Any, shape: Shape, complex_shape: Shape | None) -> Any:

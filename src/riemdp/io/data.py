@@ -94,6 +94,8 @@ class Stored:
 
     def _record_shape(self, space: Space) -> tuple[int, ...]:
         """The shape of a point in all of the arrays, which hold at least one."""
+        if self.is_table and np.iscomplexobj(space.origin):  # real parts alone would pass for matrices
+            raise InputError(f"{self.name!r} is a table of real numbers: {space!r} has complex points, save .npy.")
         shapes = {space.shape_of_point(array.dtype) for array in self.arrays}
         if len(shapes) > 1:
             raise InputError(f"{self.name!r} holds real and complex numbers: make all files alike.")

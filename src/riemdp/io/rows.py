@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.io.sources import Task
+from riemdp.io.sources import Task, sent
 from riemdp.kernels.spectral import kernels_chosen_for, kernels_for
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 
@@ -104,6 +104,10 @@ class _Turned(Generic[T]):
     records: int
     turns: tuple[Turn, ...]
     task: Task[T]
+
+    def within(self, start: int, stop: int) -> _Turned[T]:
+        """As it is sent to those records."""
+        return replace(self, task=sent(self.task, start, stop))
 
     def __call__(self, rows: Array, start: int) -> T:
         with kernels_for(self.records), np.errstate(all="ignore"):

@@ -265,7 +265,7 @@ class DaskSource(Source):
         starts = np.cumsum([0, *self.array.chunks[0][:-1]]).tolist()
         run, chunks = delayed(_run_chunk, pure=False), self._hidden().to_delayed().ravel()
         spans = zip(chunks, starts, [*starts[1:], self.n], strict=True)
-        parts = [run(chunk, _sent(task, start, stop), start, __version__) for chunk, start, stop in spans]
+        parts = [run(chunk, sent(task, start, stop), start, __version__) for chunk, start, stop in spans]
         client = getattr(get_scheduler(collections=parts), "__self__", None)
         if hasattr(client, "gather"):  # of dask.distributed
             yield from _gathered(parts, client)
@@ -293,7 +293,7 @@ class DaskSource(Source):
             return [result for part in dask.compute(*parts) for result in part]
 
 
-def _sent(task: Task[T], start: int, stop: int) -> Task[T]:
+def sent(task: Task[T], start: int, stop: int) -> Task[T]:
     """The task as it is sent to a chunk: one that brings something along for each record leaves the rest behind."""
     within: Callable[[int, int], Task[T]] | None = getattr(task, "within", None)
     return task if within is None else within(start, stop)

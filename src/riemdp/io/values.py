@@ -5,13 +5,14 @@ A value is one array, or a tuple of them; its kind says what it is, in the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Space
 
 Array = NDArray[Any]
@@ -87,11 +88,31 @@ def check_fields(fields: dict[str, Any]) -> None:
             raise InputError(f"{name} = {value!r} is not that of a release: pass what {WRITER} wrote.")
 
 
+def read_count(value: Any, name: str) -> int | None:
+    """A whole number from 0, or none; anything else is an InputError."""
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    raise InputError(f"{name} = {value!r:.100} is not that of a release: pass what {WRITER} wrote.")
+
+
 def read_share(value: Any, name: str) -> float | None:
     """A number from 0 to 1, or none; anything else is an InputError."""
     if value is None or (type(value) is float and 0 <= value <= 1):
         return value
     raise InputError(f"{name} = {value!r:.100} is not that of a release: pass what {WRITER} wrote.")
+
+
+def plain_labels(labels: Sequence[Any]) -> list[str | int | float]:
+    """Names of classes as files hold them: texts and numbers; whatever else they are, as texts."""
+    return [label if isinstance(label, str | int | float) else str(label) for label in labels]
+
+
+def read_labels(data: Any) -> tuple[Any, ...]:
+    """What `plain_labels` made: texts or numbers, each once."""
+    is_plain = isinstance(data, list) and all(isinstance(label, str | int | float) for label in data)
+    if not is_plain or not data or len(set(data)) < len(data):
+        raise InputError(f"labels are not those of classes: pass what {WRITER} wrote.")
+    return tuple(data)
 
 
 def read_kind(kind: Any) -> Kind:
@@ -110,8 +131,14 @@ def read_value(value: Any, kind: Kind, space: Space, name: str = "value") -> Val
 
 
 def read_point(value: Any, space: Space, name: str) -> Array:
-    """A point of the space, as users see it."""
-    return np.asarray(space.write(space.one_point(joined_array(value), name), space.origin))
+    """A point of the space, as users see it.
+
+    What is one already stays as it was saved: a space that has its points in other words would round it once more.
+    """
+    data = joined_array(value)
+    found, saved = np.asarray(space.write(space.one_point(data, name), space.origin)), np.asarray(data)
+    is_found = saved.shape == found.shape and np.abs(saved - found).max() <= 4 * UNIT_ROUNDOFF * np.abs(found).max()
+    return saved.astype(found.dtype) if is_found else found
 
 
 def read_tangent(value: Any, space: Space, name: str) -> Array:

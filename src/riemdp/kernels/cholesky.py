@@ -9,16 +9,30 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, njit, void
+from numba import float64, njit, void
 from numba.core.types import Array as ArrayType
 
-from riemdp.kernels.blocks import Array, helper, inlined, options
+from riemdp.kernels.blocks import Array, helper, inlined, largest, options
 from riemdp.kernels.constants import ASYMMETRY, CONDITIONING, LANES, SMALLEST, SQUARES
-from riemdp.kernels.logarithms import logarithm
+from riemdp.kernels.logarithms import OFFSET, logarithm, split_powers
 from riemdp.kernels.preparing import gather
 
 _records = ArrayType(float64, 3, "C", readonly=True)
+QUICK = 2.0**10  # up to such a sum of squares the rows of `_bound_quickly` are good enough
+TOGETHER = 512  # numbers in [sqrt(1/2), sqrt(2)) whose product is within range
+HALF_LN2 = math.log(2.0) / 2
 _vector, _matrix = float64[::1], float64[:, ::1]
+
+
+@inlined
+def _less_products(a: Array, i: int, b: Array, j: int, first: int, last: int, out: Array) -> None:
+    """out -= sum of a[m, i] b[m, j] over first <= m < last: two at a time, since loading and storing take longest."""
+    for m in range(first, last - 1, 2):
+        for lane in range(LANES):
+            out[lane] -= a[m, i, lane] * b[m, j, lane] + a[m + 1, i, lane] * b[m + 1, j, lane]
+    if (last - first) % 2 == 1:
+        for lane in range(LANES):
+            out[lane] -= a[last - 1, i, lane] * b[last - 1, j, lane]
 
 
 @inlined
@@ -26,6 +40,8 @@ def _factorise(a: Array, inverted: Array, pivots: Array) -> None:
     """The upper triangle of `a` becomes the transposed Cholesky factor; `inverted` is 1 over its diagonal."""
     k = a.shape[0]
     for p in range(k):
+        for j in range(p, k):
+            _less_products(a, p, a, j, 0, p, a[p, j])
         for lane in range(LANES):
             pivots[p, lane] = a[p, p, lane]
             a[p, p, lane] = math.sqrt(a[p, p, lane])
@@ -33,33 +49,96 @@ def _factorise(a: Array, inverted: Array, pivots: Array) -> None:
         for j in range(p + 1, k):
             for lane in range(LANES):
                 a[p, j, lane] *= inverted[p, lane]
-        for i in range(p + 1, k):
-            for j in range(i, k):
-                for lane in range(LANES):
-                    a[i, j, lane] -= a[p, i, lane] * a[p, j, lane]
 
 
 @inlined
-def _condition(a: Array, diagonal: Array, inverted: Array, inverse: Array, bound: Array) -> None:
-    """tr(D A⁻¹ D) (1 + |L|) of each matrix A = L Lᵀ, D² the diagonal of A: column by column of L⁻¹."""
-    k = a.shape[0]
+def _clear(bound: Array) -> None:
     for lane in range(LANES):
         bound[0, lane] = 0.0
         bound[1, lane] = 0.0
-    for p in range(k):
+
+
+@inlined
+def _bound_row(row: float, spread: float, bound: Array, lane: int) -> None:
+    """One more row of `riemdp.kernels.factors.conditioning`: w_i of w = |L⁻¹| d, and g_i of g = |L| w.
+
+    bound[0] is the square of the result, bound[1] the sum of the squares of w.
+    """
+    square = row * row
+    bound[0, lane] += 0.25 * square * square + spread * spread * bound[1, lane]
+    bound[1, lane] += square
+
+
+@inlined
+def _bound_quickly(a: Array, deviations: Array, inverted: Array, rows: Array, bound: Array) -> None:
+    """No less than `_bound_sharply`, often not much more: L with all signs against it. |L| rows comes for nothing."""
+    _clear(bound)
+    for i in range(a.shape[0]):
         for lane in range(LANES):
-            bound[1, lane] += diagonal[p, lane]
+            rows[i, lane] = deviations[i, lane]
+        for m in range(i):
+            for lane in range(LANES):
+                rows[i, lane] += abs(a[m, i, lane]) * rows[m, lane]
+        for lane in range(LANES):
+            row = rows[i, lane] * inverted[i, lane]
+            _bound_row(row, 2.0 * rows[i, lane] - deviations[i, lane], bound, lane)
+            rows[i, lane] = row
+
+
+@inlined
+def _bound_sharply(a: Array, deviations: Array, inverted: Array, column: Array, rows: Array, bound: Array) -> None:
+    """rows = |L⁻¹| d for the deviations d, column by column of L⁻¹ D; then their products with |L|."""
+    k = a.shape[0]
+    for i in range(k):
+        for lane in range(LANES):
+            rows[i, lane] = 0.0
+    for p in range(k):
         for i in range(p, k):
             for lane in range(LANES):
-                inverse[i, lane] = 1.0 if i == p else 0.0
-            for m in range(p, i):
-                for lane in range(LANES):
-                    inverse[i, lane] -= a[m, i, lane] * inverse[m, lane]
+                column[i, 0, lane] = deviations[p, lane] if i == p else 0.0
+            _less_products(a, i, column, 0, p, i, column[i, 0])
             for lane in range(LANES):
-                inverse[i, lane] *= inverted[i, lane]
-                bound[0, lane] += diagonal[p, lane] * inverse[i, lane] * inverse[i, lane]
-    for lane in range(LANES):
-        bound[0, lane] *= 1.0 + math.sqrt(bound[1, lane])
+                column[i, 0, lane] *= inverted[i, lane]
+                rows[i, lane] += abs(column[i, 0, lane])
+    _clear(bound)
+    for i in range(k):
+        for lane in range(LANES):
+            column[i, 0, lane] = a[i, i, lane] * rows[i, lane]
+        for m in range(i):
+            for lane in range(LANES):
+                column[i, 0, lane] += abs(a[m, i, lane]) * rows[m, lane]
+        for lane in range(LANES):
+            _bound_row(rows[i, lane], column[i, 0, lane], bound, lane)
+
+
+@inlined
+def _multiply(pivots: Array, bits: Any, mantissas: Array, products: Array, exponents: Array, squares: Array) -> None:
+    """products *= m, exponents += e, squares += (log 2 (|e| + 1/2)/2)² >= (log x/2)² for the pivots x = 2^e m.
+
+    So that there is one logarithm of many numbers. What is no number, or none above 0, shows elsewhere.
+    """
+    exponent = bits.view(np.float64)
+    for p in range(pivots.shape[0]):
+        for lane in range(LANES):
+            mantissas[lane] = pivots[p, lane]
+        split_powers(mantissas.view(np.int64), bits)
+        for lane in range(LANES):
+            e = exponent[lane] - OFFSET
+            size = HALF_LN2 * (abs(e) + 0.5)
+            products[p, lane] *= mantissas[lane]
+            exponents[p, lane] += e
+            squares[lane] += size * size
+
+
+@helper
+def _add_logarithms(products: Array, exponents: Array, bits: Any, logs: Array, sums: Array) -> None:
+    """Half of the logarithms of what `_multiply` has collected, which begins anew."""
+    for p in range(products.shape[0]):
+        logarithm(products[p], bits, logs)
+        for lane in range(LANES):
+            sums[p, lane] += 0.5 * logs[lane] + HALF_LN2 * exponents[p, lane]
+            products[p, lane] = 1.0
+            exponents[p, lane] = 0.0
 
 
 @inlined
@@ -72,13 +151,11 @@ def _take_logarithms(a: Array, pivots: Array, bits: Any) -> None:
 
 
 @inlined
-def _least(pivots: Array, least: Array) -> None:
-    """The least pivot of each matrix; NaN if one is."""
+def _smaller(a: Array, row: int, least: Array) -> None:
+    """least <- the smaller of it and a[row], lane by lane; NaN once one is."""
     for lane in range(LANES):
-        least[lane] = pivots[0, lane]
-    for p in range(1, pivots.shape[0]):
-        for lane in range(LANES):
-            least[lane] = pivots[p, lane] if not pivots[p, lane] >= least[lane] else least[lane]
+        new, known = a[row, lane], least[lane]
+        least[lane] = known if (known <= new) | (known != known) else new
 
 
 @helper
@@ -96,53 +173,81 @@ def _store(a: Array, least: Array, first: int, live: int, each: Array, pivots: A
 
 
 @inlined
-def _add(a: Array, live: int, sums: Array) -> None:
-    """The same order as `_store`, lane by lane, and the squares of all in the last row."""
+def _add(a: Array, sums: Array) -> None:
+    """What is off the diagonal in the order of `_store`, lane by lane, and the squares of all."""
     k, entry, squares = a.shape[0], a.shape[0], sums.shape[0] - 1
     for i in range(k):
-        for lane in range(live):
-            sums[i, lane] += a[i, i, lane]
-            sums[squares, lane] += a[i, i, lane] * a[i, i, lane]
         for j in range(i + 1, k):
-            for lane in range(live):
+            for lane in range(LANES):
                 sums[entry, lane] += a[i, j, lane]
                 sums[squares, lane] += a[i, j, lane] * a[i, j, lane]
             entry += 1
 
 
-@njit(void(_records, boolean, _vector, _vector, _matrix, _vector), **options)
-def log_cholesky(x: Array, summed: bool, total: Array, stats: Array, each: Array, pivots: Array) -> None:
-    """(log diag L, strict lower triangle of L) of x_i = L Lᵀ: the sum to `total`, or each one to `each`.
+@njit(void(_records, _matrix, _vector), **options)
+def record_factors(x: Array, each: Array, pivots: Array) -> None:
+    """(log diag L, strict lower triangle of L) of each x_i = L Lᵀ, and its least pivot: not above 0 if it has no L."""
+    n, k = x.shape[0], x.shape[1]
+    a, squares, inverted = np.empty((k, k, LANES)), np.empty((k, LANES)), np.empty((k, LANES))
+    least, unused, bits = np.empty(LANES), np.zeros((1, LANES)), np.empty(LANES, np.int64)
+    for first in range(0, n, LANES):
+        live = min(LANES, n - first)
+        gather(x, first, live, a, unused)
+        _factorise(a, inverted, squares)
+        for lane in range(LANES):
+            least[lane] = np.inf
+        for p in range(k):
+            _smaller(squares, p, least)
+        _take_logarithms(a, squares, bits)
+        _store(a, least, first, live, each, pivots)
 
-    `summed`: the smallest pivot of all, the sum of `_condition`, the sum of squares and the asymmetry beyond the
-    tolerance go to `stats`. Else the least pivot of each record goes to `pivots`: not above 0 if x_i has no factor.
+
+@helper
+def _conclude(sums: Array, least: Array, conditioning: Array, asymmetry: Array, total: Array, stats: Array) -> None:
+    """From what was found lane by lane to one of each."""
+    for lane in range(LANES):
+        for entry in range(total.shape[0]):
+            total[entry] += sums[entry, lane]
+        stats[SQUARES] += sums[total.shape[0], lane]
+        stats[CONDITIONING] += conditioning[lane]
+        stats[SMALLEST] = least[lane] if not least[lane] >= stats[SMALLEST] else stats[SMALLEST]
+        stats[ASYMMETRY] = max(stats[ASYMMETRY], asymmetry[0, lane])
+
+
+@njit(void(_records, float64, _vector, _vector), **options)
+def sum_factors(x: Array, most: float, total: Array, stats: Array) -> None:
+    """The charts of `record_factors`, added to `total`.
+
+    The smallest pivot, the sum of `conditioning` (infinite if one sum of squares of w is beyond `most`), no less than
+    the sum of squares and the asymmetry beyond the tolerance go to `stats`.
     """
     n, k = x.shape[0], x.shape[1]
-    a, squares, diagonal = np.empty((k, k, LANES)), np.empty((k, LANES)), np.empty((k, LANES))
-    inverse, inverted, bound = np.empty((k, LANES)), np.empty((k, LANES)), np.empty((2, LANES))
-    least, asymmetry, bits = np.empty(LANES), np.zeros((1, LANES)), np.empty(LANES, np.int64)
-    sums = np.zeros((k * (k + 1) // 2 + 1, LANES))
+    a, pivots, inverted = np.empty((k, k, LANES)), np.empty((k, LANES)), np.empty((k, LANES))
+    deviations, column, rows = np.empty((k, LANES)), np.empty((k, 1, LANES)), np.empty((k, LANES))
+    bound, asymmetry, bits = np.empty((2, LANES)), np.zeros((1, LANES)), np.empty(LANES, np.int64)
+    least, conditioning, scratch = np.full(LANES, np.inf), np.zeros(LANES), np.empty(LANES)
+    sums, products, exponents = np.zeros((total.shape[0] + 1, LANES)), np.ones((k, LANES)), np.zeros((k, LANES))
     for first in range(0, n, LANES):
         live = min(LANES, n - first)
         gather(x, first, live, a, asymmetry)
         for p in range(k):
             for lane in range(LANES):
-                diagonal[p, lane] = a[p, p, lane]
-        _factorise(a, inverted, squares)
-        _least(squares, least)
-        if summed:
-            _condition(a, diagonal, inverted, inverse, bound)
-        _take_logarithms(a, squares, bits)
-        if not summed:
-            _store(a, least, first, live, each, pivots)
-            continue
-        _add(a, live, sums)
-        for lane in range(live):
-            stats[SMALLEST] = least[lane] if not least[lane] >= stats[SMALLEST] else stats[SMALLEST]
-            stats[CONDITIONING] += bound[0, lane]
-    if summed:
+                deviations[p, lane] = math.sqrt(a[p, p, lane])
+        _factorise(a, inverted, pivots)
+        _bound_quickly(a, deviations, inverted, rows, bound)
+        if largest(bound, 1) > QUICK:
+            _bound_sharply(a, deviations, inverted, column, rows, bound)
+        _multiply(pivots, bits, scratch, products, exponents, sums[total.shape[0]])
+        if first % (TOGETHER * LANES) == 0:
+            _add_logarithms(products, exponents, bits, scratch, sums)
+        _add(a, sums)
+        for lane in range(live, LANES):
+            bound[0, lane] = 0.0
+            for p in range(k):
+                pivots[p, lane] = np.inf
+        for p in range(k):
+            _smaller(pivots, p, least)
         for lane in range(LANES):
-            for entry in range(total.shape[0]):
-                total[entry] += sums[entry, lane]
-            stats[SQUARES] += sums[total.shape[0], lane]
-            stats[ASYMMETRY] = max(stats[ASYMMETRY], asymmetry[0, lane])
+            conditioning[lane] += math.sqrt(bound[0, lane]) + (np.inf if bound[1, lane] > most else 0.0)
+    _add_logarithms(products, exponents, bits, scratch, sums)
+    _conclude(sums, least, conditioning, asymmetry, total, stats)

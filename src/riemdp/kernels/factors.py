@@ -30,11 +30,24 @@ def log_cholesky(factor: Array) -> Array:
     return np.concatenate([np.log(diagonal), factor[..., j, i]], axis=-1)
 
 
-def conditioning(factor: Array, diagonal: Array) -> Array:
-    """tr(D A⁻¹ D) (1 + |L|), A = L Lᵀ and D² its diagonal: how the roundings of A move its chart."""
-    inverse = np.linalg.inv(factor)
-    trace = (inverse**2 * diagonal[..., None, :]).sum(axis=(-2, -1))
-    return np.asarray(trace * (1 + np.sqrt(diagonal.sum(axis=-1))))
+def conditioning(factor: Array, deviations: Array) -> Array:
+    """How far the chart of A = L Lᵀ moves if each A_ij moves by at most d_i d_j, d_i² = A_ii, in first order.
+
+    sqrt(sum_j w_j⁴/4 + sum_{j<i} g_i² w_j²), w = |L⁻¹| d and g = |L| w; infinite where `most_lost` forbids the first
+    order: docs/proofs/spaces/spd_log_cholesky.md.
+    """
+    scaled = factor / deviations[..., :, None]  # rows of length 1
+    rows = np.abs(np.linalg.inv(scaled)).sum(axis=-1)
+    spread = deviations * (np.abs(scaled) @ rows[..., None])[..., 0]
+    squares = rows**2
+    before = np.cumsum(squares, axis=-1) - squares
+    bound = np.sqrt((squares**2 / 4 + spread**2 * before).sum(axis=-1))
+    return np.where(squares.sum(axis=-1) > most_lost(factor.shape[-1]), np.inf, bound)
+
+
+def most_lost(k: int) -> float:
+    """The largest sum of w_j² for which the roundings of a factor, (k + 2) u w_i w_j, are as good as of first order."""
+    return 1 / (8 * (k + 2) * UNIT_ROUNDOFF)
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class FactorSum:
     total: Array
     count: int
     smallest: float  # pivot of all
-    conditioning: float  # sum of `conditioning`; NaN if a matrix has no factor
+    conditioning: float  # sum of `conditioning`; NaN if a matrix has no factor, infinite if one has hardly any
     squares: float  # sum of the charts' squared lengths
     asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
     k: int
@@ -52,8 +65,8 @@ class FactorSum:
     @property
     def is_valid(self) -> bool:
         """Every record was symmetric and positive definite."""
-        finite = math.isfinite(self.squares + self.conditioning)
-        return self.smallest > SMALLEST_NORMAL and self.asymmetry <= 0.0 and finite
+        known = math.isfinite(self.squares) and not math.isnan(self.conditioning)
+        return self.smallest > SMALLEST_NORMAL and self.asymmetry <= 0.0 and known
 
     @property
     def rounding(self) -> float:
@@ -65,8 +78,8 @@ class FactorSum:
 
 
 def factor_rounding(k: int, conditioned: float) -> float:
-    """Bound on the error of the chart of a matrix of this `conditioning`, first order in u."""
-    return 2 * k * (k + 2) * UNIT_ROUNDOFF * conditioned
+    """Bound on the error of the chart of a matrix of this `conditioning`."""
+    return 2 * (k + 2) * UNIT_ROUNDOFF * conditioned
 
 
 def sum_factors(x: Array) -> FactorSum:
@@ -93,15 +106,12 @@ def record_factors(x: Array) -> tuple[Array, NDArray[np.bool_]]:
     return charts, np.concatenate(_run(make(x, charts), n, k))
 
 
-_NO_VECTOR, _NO_MATRIX = np.empty(0), np.empty((0, 0))
-
-
 def _compiled_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
     from riemdp.kernels import cholesky
 
     def task(i: int, j: int) -> tuple[Array, Array]:
         total, stats = np.zeros(x.shape[-1] * (x.shape[-1] + 1) // 2), np.array([np.inf, 0.0, 0.0, 0.0])
-        cholesky.log_cholesky(_floats(x[i:j]), True, total, stats, _NO_MATRIX, _NO_VECTOR)
+        cholesky.sum_factors(_floats(x[i:j]), most_lost(x.shape[-1]), total, stats)
         return total, stats
 
     return task
@@ -112,7 +122,7 @@ def _compiled_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool
 
     def task(i: int, j: int) -> NDArray[np.bool_]:
         pivots = np.empty(j - i)
-        cholesky.log_cholesky(_floats(x[i:j]), False, _NO_VECTOR, _NO_VECTOR, out[i:j], pivots)
+        cholesky.record_factors(_floats(x[i:j]), out[i:j], pivots)
         return np.asarray(pivots > 0) & np.isfinite(out[i:j]).all(axis=1)
 
     return task
@@ -126,7 +136,7 @@ def _lapack_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
             skew = asymmetry(block).max() if usable.all() else 0.0
             if not usable.all():
                 return charts.sum(axis=0), np.array([np.nan, np.nan, np.nan, skew])
-            bound = conditioning(factors, np.diagonal(symmetric_part(block), axis1=1, axis2=2)).sum()
+            bound = conditioning(factors, np.sqrt(np.diagonal(block, axis1=1, axis2=2))).sum()
         least = np.diagonal(factors, axis1=1, axis2=2).min() ** 2
         return charts.sum(axis=0), np.array([least, bound, (charts**2).sum(), skew])
 

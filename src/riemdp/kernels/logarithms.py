@@ -11,6 +11,7 @@ from riemdp.kernels.blocks import Array, helper, inlined
 from riemdp.kernels.constants import CONDITIONING, LANES, SMALLEST, SQUARES, UNIT_ROUNDOFF
 
 SQRT2 = math.sqrt(2.0)
+OFFSET = 2.0**52 + 1023
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG_1, LOG_2, LOG_3, LOG_4, LOG_5, LOG_6, LOG_7 = (
     6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
@@ -21,22 +22,30 @@ LOW = 3  # the row of what is kept per lane after SMALLEST, CONDITIONING, SQUARE
 
 
 @inlined
-def logarithm(x: Array, bits: Any, out: Array) -> None:
-    """Natural logarithm of positive normal numbers, lane by lane; `bits` is scratch of 64-bit integers.
+def split_powers(number: Any, bits: Any) -> None:
+    """x = 2^e m with m in [sqrt(1/2), sqrt(2)), lane by lane.
 
-    numba calls the scalar libm for `log`; this is fdlibm's method (error below one unit in the last place)
-    without a branch: x = 2^e m with m in [sqrt(1/2), sqrt(2)), log m by a polynomial in (m - 1)/(m + 1).
+    The bits of positive normal doubles x become those of m; `bits` becomes those of the double e + OFFSET.
     """
-    number = out.view(np.int64)
-    for lane in range(LANES):
-        out[lane] = x[lane]
     for lane in range(LANES):
         raised = number[lane] + 0x00095F6200000000  # moves sqrt(1/2) to a power of two
         bits[lane] = (raised >> 52) | 0x4330000000000000  # the double 2^52 + (exponent + 1023)
         number[lane] = (raised & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E00000000
+
+
+@inlined
+def logarithm(x: Array, bits: Any, out: Array) -> None:
+    """Natural logarithm of positive normal numbers, lane by lane; `bits` is scratch of 64-bit integers.
+
+    numba calls the scalar libm for `log`; this is fdlibm's method (error below one unit in the last place)
+    without a branch: x = 2^e m as in `split_powers`, log m by a polynomial in (m - 1)/(m + 1).
+    """
+    for lane in range(LANES):
+        out[lane] = x[lane]
+    split_powers(out.view(np.int64), bits)
     exponent = bits.view(np.float64)
     for lane in range(LANES):
-        e = exponent[lane] - 4503599627371519.0
+        e = exponent[lane] - OFFSET
         f = out[lane] - 1.0
         s = f / (2.0 + f)
         z = s * s

@@ -9,6 +9,8 @@ import numpy as np
 from riemdp.kernels.blocks import Array, helper, inlined, largest
 from riemdp.kernels.constants import LANES, LARGEST_JACOBI, SYMMETRY_TOL
 
+LINE = 8  # lanes that share a line of the cache: records are read by so many, each line of a block is written once
+
 
 @inlined
 def _scales(a: Array, scale: Array) -> bool:
@@ -42,29 +44,36 @@ def scale_down(a: Array, scale: Array) -> None:
 
 
 @inlined
-def _pair(x: Array, start: int, live: int, i: int, j: int, a: Array, asymmetry: Array) -> None:
-    """Mean of the entries (i, j) and (j, i) of the records (0 in dead lanes), and how far they are apart."""
-    for lane in range(live):
-        upper, lower, worst = x[start + lane, i, j], x[start + lane, j, i], asymmetry[0, lane]
-        gap = abs(upper - lower) - SYMMETRY_TOL * (abs(a[i, i, lane]) + abs(a[j, j, lane]))
-        asymmetry[0, lane] = gap if gap > worst else worst
-        a[i, j, lane] = 0.5 * upper + 0.5 * lower
-    for lane in range(live, LANES):
-        a[i, j, lane] = 0.0
+def _copy(x: Array, start: int, live: int, a: Array) -> None:
+    """The records x[start : start + live] into a block, padded with identities."""
+    k = x.shape[1]
+    for first in range(0, live // LINE * LINE, LINE):
+        for i in range(k):
+            for j in range(k):
+                for lane in range(first, first + LINE):
+                    a[i, j, lane] = x[start + lane, i, j]
+    for i in range(k):
+        for j in range(k):
+            for lane in range(live // LINE * LINE, live):
+                a[i, j, lane] = x[start + lane, i, j]
+            for lane in range(live, LANES):
+                a[i, j, lane] = 1.0 if i == j else 0.0
 
 
 @helper
 def gather(x: Array, start: int, live: int, a: Array, asymmetry: Array) -> None:
-    """Upper triangle of the symmetric part of x[start : start + live] into a block, padded with identities."""
-    k = x.shape[1]
-    for i in range(k):
-        for lane in range(live):
-            a[i, i, lane] = x[start + lane, i, i]
-        for lane in range(live, LANES):
-            a[i, i, lane] = 1.0
-    for i in range(k - 1):
-        for j in range(i + 1, k):
-            _pair(x, start, live, i, j, a, asymmetry)
+    """The symmetric part of x[start : start + live] into the upper triangle of a block, padded with identities.
+
+    How far entries (i, j) and (j, i) are apart, beyond the tolerance and at worst, goes to `asymmetry`.
+    """
+    _copy(x, start, live, a)
+    for i in range(x.shape[1] - 1):
+        for j in range(i + 1, x.shape[1]):
+            for lane in range(LANES):
+                upper, lower, worst = a[i, j, lane], a[j, i, lane], asymmetry[0, lane]
+                gap = abs(upper - lower) - SYMMETRY_TOL * (abs(a[i, i, lane]) + abs(a[j, j, lane]))
+                asymmetry[0, lane] = gap if gap > worst else worst
+                a[i, j, lane] = 0.5 * upper + 0.5 * lower
 
 
 @helper

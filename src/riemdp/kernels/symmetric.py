@@ -48,7 +48,7 @@ def _no_facts() -> Array:
 
 @inlined
 def _diagonalise(a: Array, v: Array, d: Array, e: Array, scale: Array) -> None:
-    """Eigenvalues in d, eigenvectors in the rows of `v`; `a` is used up (`e` and `scale` are scratch)."""
+    """Eigenvalues in d, eigenvectors in the rows of `v`, of each lane by itself; `a`, `e` and `scale` are used up."""
     scale_down(a, scale)
     if a.shape[0] <= LARGEST_JACOBI:
         by_jacobi(a, v, d)

@@ -186,7 +186,11 @@ def _rotate_twice(v: Array, i: int, state: Array) -> None:
 
 @helper
 def implicit_ql(d: Array, e: Array, v: Array) -> None:
-    """Eigenvalues of the tridiagonal matrix in d; the rows of `v` turn into eigenvectors."""
+    """Eigenvalues of the tridiagonal matrix in d; the rows of `v` turn into eigenvectors.
+
+    The two rotations of a pair may be rounded differently. So which ones make a pair follows from k and l alone, not
+    from where the other lanes of the block split.
+    """
     k, state = d.shape[0], np.empty((10, LANES))
     for l in range(k - 1):
         for _ in range(MAX_ITERATIONS):
@@ -194,11 +198,11 @@ def implicit_ql(d: Array, e: Array, v: Array) -> None:
             if last == l:
                 break
             _shift(d, e, l, state)
-            for i in range(last - 1, l, -2):
+            for i in range(last - 1 + (k - 1 - last) % 2, l, -2):
                 _chase(d, e, i, state, COSINE)
                 _chase(d, e, i - 1, state, NEXT_COSINE)
                 _rotate_twice(v, i, state)
-            if (last - l) % 2 == 1:
+            if (k - 1 - l) % 2 == 1:
                 _chase(d, e, l, state, COSINE)
                 for m in range(k):
                     rotate(v, l, m, l + 1, m, state)

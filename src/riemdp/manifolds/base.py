@@ -570,7 +570,7 @@ class Space(ABC):
     def shape_of_point(self, dtype: np.dtype[Any]) -> tuple[int, ...]:
         """The shape of a point in an array of this type."""
         if dtype.kind == "c":
-            raise InputError(f"complex numbers are no records of {self!r}: pass real ones.")
+            raise InputError(f"Complex data not supported by {self!r}: pass real numbers.")
         return self.point_shape
 
     def parameters(self) -> dict[str, Any]:
@@ -666,6 +666,10 @@ class Space(ABC):
     def write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
         """Points and vectors in the form in which the user passed `like`."""
         return values
+
+    def as_written(self, value: Any, like: Any, name: str) -> Array:
+        """Points or vectors in the form of `like`, one of the forms that `read` takes."""
+        return self.write(self.read(value, name), like)
 
     def read_vectors(self, value: Any, base: Array, name: str) -> Array:  # noqa: ARG002
         """Vectors at the base, in the form of the primitives; the same as `read` unless points are coordinates."""

@@ -155,7 +155,7 @@ class ClosedFormMean(_Role):
 
     @abstractmethod
     def closed_form_mean(self, points: Array) -> FlatMean:
-        """The mean, if the space is flat."""
+        """The mean, if the space is flat. Of one point, `rounding` covers its coordinates and the way back."""
 
     def point_rounding(self, radius: float) -> float:  # noqa: ARG002
         """How far exp, and log again, may move a mean that was found in coordinates; 0 if it is found as a point."""

@@ -23,15 +23,14 @@ from riemdp.manifolds.capabilities import (
 from riemdp.manifolds.description import Remark
 from riemdp.manifolds.flat_chart import FlatChart
 from riemdp.manifolds.remarks import ASYMMETRIC
-from riemdp.manifolds.scalars import log_sinhc, norm
+from riemdp.manifolds.scalars import norm
 from riemdp.manifolds.spd import SPD, definite, invvecd, matrix_log, vecd
 from riemdp.manifolds.spd_log_euclidean import log_slopes, sandwich
+from riemdp.manifolds.unit_diagonals import diagonal_response, unit_diagonal_exp
 
 MARGIN = 1 + 2.0**-40  # more than the roundings of a radius
 # No float64 matrix has logarithms of eigenvalues farther apart than some 40: beyond, a release is pulled back.
 FARTHEST_LOG = 300.0
-# Steps of the search for a diagonal; Newton's method takes fewer than 20.
-MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Correlations(
         """exp(S + D) with the diagonal D that makes its diagonal 1, scaled to that exactly; NaN if S is too long."""
         in_range = norm(values) <= FARTHEST_LOG
         hollow = self._hollow(np.where(in_range[..., None], values, np.nan))
-        return self._scaled(definite(_unit_diagonal_exp(hollow)))
+        return self._scaled(definite(unit_diagonal_exp(hollow)))
 
     def _hollow(self, values: Array) -> Array:
         """Symmetric matrices with these entries off the diagonal, and 0 on it."""
@@ -99,7 +98,7 @@ class Correlations(
         values, frame = eigh(base)
         slopes, hollow = 1 / log_slopes(values), self._hollow(coords)
         moved = np.diagonal(sandwich(hollow, frame, slopes), axis1=-2, axis2=-1)
-        diagonal = np.linalg.solve(_diagonal_response(frame, slopes), -moved[..., None])
+        diagonal = np.linalg.solve(diagonal_response(frame, slopes), -moved[..., None])
         vectors = sandwich(hollow + diagonal * np.eye(self.k), frame, slopes)
         vectors[..., range(self.k), range(self.k)] = 0.0
         return vectors
@@ -200,84 +199,4 @@ class Correlations(
 
     @classmethod
     def examples(cls) -> list[Space]:
-        return [cls(2), cls(3)]
-
-
-def _diagonal_response(frame: Array, slopes: Array) -> Array:
-    """h_ij: how the i-th diagonal entry of exp moves with the j-th of its argument."""
-    pairs = frame[..., :, :, None] * frame[..., :, None, :]
-    return np.asarray(np.einsum("...iab,...ab,...jab->...ij", pairs, slopes, pairs))
-
-
-def _unit_diagonal_exp(hollow: Array) -> Array:
-    """exp(S + D), D the only diagonal for which its diagonal is 1 (Archakov and Hansen 2021, Theorem 1).
-
-    Newton's method for log diag exp(S + D) = 0, and where it does not help the step -log diag, a contraction.
-    """
-    flat = hollow.reshape(-1, *hollow.shape[-2:])
-    return np.stack([_one_unit_diagonal_exp(matrix) for matrix in flat]).reshape(hollow.shape)
-
-
-def _one_unit_diagonal_exp(hollow: Array) -> Array:
-    if not np.isfinite(hollow).all():
-        return np.full_like(hollow, np.nan)
-    state = _State.of(hollow, np.zeros(len(hollow)))
-    for _ in range(MOST_STEPS):
-        ahead = state.after(hollow, state.newton_step())
-        if not ahead.size < state.size:
-            ahead = state.after(hollow, state.log_diagonal)
-        if not ahead.size < state.size:
-            break
-        state = ahead
-    return state.exponential
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """A diagonal D, and exp(S + D) by its eigenvalues and eigenvectors."""
-
-    diagonal: Array
-    values: Array
-    frame: Array
-
-    @classmethod
-    def of(cls, hollow: Array, diagonal: Array) -> _State:
-        return cls(diagonal, *np.linalg.eigh(hollow + np.diag(diagonal)))
-
-    def after(self, hollow: Array, step: Array) -> _State:
-        """The state with another diagonal; the same one if the step is lost."""
-        return _State.of(hollow, self.diagonal - step) if np.isfinite(step).all() else self
-
-    @property
-    def log_diagonal(self) -> Array:
-        """Log diag exp(S + D), without overflow."""
-        top = self.values[-1]
-        return np.asarray(top + np.log((self.frame**2) @ np.exp(self.values - top)))
-
-    @property
-    def size(self) -> float:
-        """How far from 0 it is."""
-        return float(np.abs(self.log_diagonal).max())
-
-    def newton_step(self) -> Array:
-        """The step of the linearised equation."""
-        scaled = np.exp(self.values - self.values[-1])
-        logs = self.log_diagonal
-        response = _diagonal_response(self.frame, exp_slopes(self.values - self.values[-1]))
-        rows = response / (self.frame**2 @ scaled)[:, None]
-        try:
-            return np.linalg.solve(rows, logs)
-        except np.linalg.LinAlgError:
-            return np.full_like(logs, np.nan)
-
-    @property
-    def exponential(self) -> Array:
-        """exp(S + D), eigenvalues lost to rounding raised as in `matrix_exp`."""
-        floor = self.values[-1] + math.log(8 * len(self.values) * UNIT_ROUNDOFF)
-        return symmetric_part((self.frame * np.exp(np.maximum(self.values, floor))) @ self.frame.T)
-
-
-def exp_slopes(values: Array) -> Array:
-    """Divided differences (e^a - e^b)/(a - b) = e^{(a+b)/2} sinhc((a - b)/2) of all pairs."""
-    a, b = values[..., :, None], values[..., None, :]
-    return np.exp((a + b) / 2 + log_sinhc((a - b) / 2))
+        return [cls(2), cls(5)]

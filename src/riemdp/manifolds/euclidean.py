@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import whole_number
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
@@ -17,13 +16,14 @@ from riemdp.manifolds.capabilities import ClosedFormMean, ExactPoints, FlatMean,
 from riemdp.manifolds.description import Remark
 from riemdp.manifolds.remarks import UNITS_OF_VECTORS
 from riemdp.manifolds.scalars import norm
+from riemdp.manifolds.vectors import Vectors
 
 if TYPE_CHECKING:
     from flint import arb
 
 
 @dataclass(frozen=True)
-class Euclidean(Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds):
+class Euclidean(Vectors, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds):
     """Vectors of d numbers with the usual inner product.
 
     Points have shape (d,); the unit of length is that of the numbers. `project` refuses NaN and infinities only.
@@ -52,45 +52,16 @@ class Euclidean(Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBound
     d: int
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-
-    @property
-    def dim(self) -> int:
-        """d, the number of coordinates."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(d,): a point is its coordinates."""
-        return (self.d,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """(0, 0): the space is flat."""
-        return (0.0, 0.0)
-
     @property
     def injectivity_radius(self) -> float:
         """Infinite: straight lines never meet again."""
         return math.inf
-
-    @property
-    def origin(self) -> Array:
-        """The point 0."""
-        return np.zeros(self.d)
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
         return base + coords
 
     def log_coords(self, points: Array, base: Array) -> Array:
         return points - base
-
-    def to_coords(self, vectors: Array, base: Array) -> Array:
-        return np.broadcast_to(vectors, np.broadcast_shapes(vectors.shape, base.shape))
-
-    def from_coords(self, coords: Array, base: Array) -> Array:
-        return np.broadcast_to(coords, np.broadcast_shapes(coords.shape, base.shape))
 
     def log_density(self, coords: Array) -> Array:
         return np.zeros(coords.shape[:-1])

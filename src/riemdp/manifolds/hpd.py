@@ -19,9 +19,9 @@ from riemdp.arguments import as_array, whole_number
 from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.kernels.spectral import asymmetry, positive_definite, symmetric_part
-from riemdp.manifolds.base import TANGENT_TOL, Array, Space, _check_shape
+from riemdp.manifolds.base import Array, Space, _check_shape
 from riemdp.manifolds.description import ArrayForm
-from riemdp.manifolds.spd import vecd
+from riemdp.manifolds.spd import are_symmetric, definite_or_nan, vecd
 
 SQRT2 = math.sqrt(2.0)
 
@@ -45,8 +45,10 @@ def as_complex(a: Array) -> Array:
     """The inverse of `as_real`: of any real matrix, the nearest that is of this form."""
     k = a.shape[-1] // 2
     blocks = a.reshape(*a.shape[:-2], k, 2, k, 2)
-    real = blocks[..., 0, :, 0] / 2 + blocks[..., 1, :, 1] / 2
-    return np.asarray(real + 1j * (blocks[..., 1, :, 0] / 2 - blocks[..., 0, :, 1] / 2))
+    z = np.empty((*a.shape[:-2], k, k), dtype=np.complex128)
+    z.real = blocks[..., 0, :, 0] / 2 + blocks[..., 1, :, 1] / 2
+    z.imag = blocks[..., 1, :, 0] / 2 - blocks[..., 0, :, 1] / 2
+    return z
 
 
 @cache
@@ -133,6 +135,9 @@ class HPD(_PartOfASpace):
         """The inverse of `doubled`, whose rows have the square length 2."""
         return np.asarray(doubled @ basis(self.k).T) / 2
 
+    def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
+        return rng.standard_normal((size, self.dim)) / math.sqrt(2 * self.k)
+
     # --- what is a point ----------------------------------------------------------------------------------------
 
     def are_points(self, points: Array) -> Array:
@@ -143,18 +148,11 @@ class HPD(_PartOfASpace):
         return symmetric_part(points)
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:
-        size = np.abs(vectors).max(axis=(-2, -1))
-        skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))
-        return np.broadcast_to(skew <= TANGENT_TOL * size, np.broadcast_shapes(skew.shape, base.shape[:-2]))
+        return are_symmetric(vectors, base)
 
     def to_points(self, raw: Array) -> Array:
         """The Hermitian part; what is not positive definite then cannot become a point."""
-        symmetric = symmetric_part(raw)
-        with np.errstate(all="ignore"):
-            return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
-
-    def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
-        return rng.standard_normal((size, self.dim)) / math.sqrt(2 * self.k)
+        return definite_or_nan(raw)
 
     def spectral_center(self, low: float, high: float) -> Array:
         """sqrt(low high) times the identity."""

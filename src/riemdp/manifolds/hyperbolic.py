@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from riemdp.arguments import check_batches
 from riemdp.errors import InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges
@@ -25,12 +26,10 @@ from riemdp.manifolds.constant_curvature import ConstantCurvature
 from riemdp.manifolds.description import COORDINATES, ArrayForm
 from riemdp.manifolds.local_model import add_blocks, conjugate_gradients, rounding
 from riemdp.manifolds.scalars import constant_curvature, log_sinhc, norm, sinhc, t_coth
+from riemdp.names import HyperbolicModel
 
 if TYPE_CHECKING:
     from flint import arb
-
-
-LARGEST_IN_DISC = 1 - 2.0**-52  # the length of a vector of the Poincaré ball, at most
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
     """
 
     curvature: float = -1.0
-    model: str = "hyperboloid"
+    model: HyperbolicModel = "hyperboloid"
     remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
 
     def __post_init__(self) -> None:
@@ -121,7 +120,10 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     def read_vectors(self, value: Any, base: Array, name: str) -> Array:
         array = super().read(value, name)
-        return self._vectors_from_disc(array, base) if self._is_disc else array
+        if not self._is_disc:
+            return array
+        check_batches(**{name: array.shape[:-1]}, base_point=base.shape[:-1])
+        return self._vectors_from_disc(array, base)
 
     def write_vectors(self, vectors: Array, base: Array, like: Any) -> Array:
         return self._vectors_to_disc(vectors, base) if self._is_disc else super().write(vectors, like)
@@ -134,8 +136,8 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     def _to_disc(self, points: Array) -> Array:
         """y = x/(x_0 + R), pulled back where rounding would put it on the rim."""
-        y = points[..., 1:] / (points[..., :1] + self.radius)
-        return np.asarray(y * np.minimum(1.0, LARGEST_IN_DISC / np.maximum(norm(y), LARGEST_IN_DISC))[..., None])
+        y, most = points[..., 1:] / (points[..., :1] + self.radius), 1 - (self.d + 8) * UNIT_ROUNDOFF
+        return np.asarray(y * (most / np.maximum(norm(y), most))[..., None])
 
     def _vectors_from_disc(self, vectors: Array, base: Array) -> Array:
         """The differential of `_from_disc`: with a = (x_0 + R)/R, dx = R (a dy + a² y <y, dy>), dx_0 = R a² <y, dy>."""
@@ -298,7 +300,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     @classmethod
     def examples(cls) -> list[Space]:
-        return [cls(1), cls(2), cls(4, curvature=-4.0)]
+        return [cls(1), cls(2), cls(4, curvature=-4.0), cls(2, model="poincare")]
 
     @classmethod
     def size_in(cls, form: ArrayForm, model: str = "hyperboloid") -> int:

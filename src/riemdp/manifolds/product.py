@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.arguments import check_batches
+from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.capabilities import C, ExactPoints, GradientBounds, VolumeDensity
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
     """Several spaces as one, for records that have a part in each: M_1 x ... x M_m with the sum of the metrics.
 
-    A point is one flat vector, the concatenation of the flattened points of the factors: `join` makes it
-    from a sequence of parts, `split` takes it apart.
+    A point is one flat vector, the concatenation of the flattened points of the factors (complex numbers as pairs of
+    real ones): `join` makes it from a sequence of parts, `split` takes it apart.
 
     Parameters
     ----------
@@ -75,9 +76,14 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         """Sum of the dimensions."""
         return sum(factor.dim for factor in self.factors)
 
+    @cached_property
+    def _origins(self) -> tuple[Array, ...]:
+        """Of the factors, which show the form of their points; kept, or deep nesting would take for ever."""
+        return tuple(factor.origin for factor in self.factors)
+
     @property
     def _sizes(self) -> list[int]:
-        return [math.prod(factor.point_shape) for factor in self.factors]
+        return [origin.size * (2 if np.iscomplexobj(origin) else 1) for origin in self._origins]
 
     @property
     def point_shape(self) -> tuple[int, ...]:
@@ -100,7 +106,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
     @property
     def origin(self) -> Array:
         """The origins of the factors."""
-        return self.join([factor.origin for factor in self.factors])
+        return self.join(self._origins)
 
     @property
     def most_curved_axes(self) -> tuple[int, int]:
@@ -150,10 +156,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         [[0.0, 0.0, 1.0], [5.0]]
         """
         flat = np.split(self.read(point, "point"), np.cumsum(self._sizes)[:-1], axis=-1)
-        return [
-            part.reshape(*part.shape[:-1], *factor.point_shape)
-            for part, factor in zip(flat, self.factors, strict=True)
-        ]
+        return [_unflattened(part, origin) for part, origin in zip(flat, self._origins, strict=True)]
 
     def join(self, parts: Sequence[ArrayLike]) -> Array:
         """One flat vector from the points, or tangent vectors, of the factors.
@@ -182,9 +185,8 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         if not isinstance(parts, Sequence) or len(parts) != len(self.factors):
             raise InputError(f"parts does not fit {self!r}: pass a list with one array per factor.")
         flat = []
-        for i, (part, factor, size) in enumerate(zip(parts, self.factors, self._sizes, strict=True)):
-            array = factor.write(factor.read(part, f"parts[{i}]"), factor.origin)
-            flat.append(array.reshape(*array.shape[: array.ndim - len(factor.point_shape)], size))
+        for i, (part, factor, origin) in enumerate(zip(parts, self.factors, self._origins, strict=True)):
+            flat.append(_flattened(factor.as_written(part, origin, f"parts[{i}]"), origin))
         check_batches(**{f"parts[{i}]": part.shape[:-1] for i, part in enumerate(flat)})
         lead = np.broadcast_shapes(*(part.shape[:-1] for part in flat))
         return np.concatenate([np.broadcast_to(part, (*lead, part.shape[-1])) for part in flat], axis=-1)
@@ -196,7 +198,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
     def split_coords(self, coords: Array) -> list[Array]:
         return np.split(coords, np.cumsum([factor.dim for factor in self.factors])[:-1], axis=-1)
 
-    def _per_factor(self, name: str, *arguments: list[Any]) -> list[Array]:
+    def _per_factor(self, name: str, *arguments: Sequence[Any]) -> list[Array]:
         return [getattr(factor, name)(*args) for factor, *args in zip(self.factors, *arguments, strict=True)]
 
     # --- primitives ---------------------------------------------------------------------------------------
@@ -208,11 +210,18 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         return np.concatenate(self._per_factor("log_coords", self.inner_parts(points), self.inner_parts(base)), axis=-1)
 
     def to_coords(self, vectors: Array, base: Array) -> Array:
-        parts = self._per_factor("to_coords", self.inner_parts(vectors), self.inner_parts(base))
-        return np.concatenate(parts, axis=-1)
+        places = self.inner_parts(base)
+        return np.concatenate(self._per_factor("to_coords", self._inner_vectors(vectors, places), places), axis=-1)
 
     def from_coords(self, coords: Array, base: Array) -> Array:
-        return self.assemble(self._per_factor("from_coords", self.split_coords(coords), self.inner_parts(base)))
+        places = self.inner_parts(base)
+        vectors = self._per_factor("from_coords", self.split_coords(coords), places)
+        return self.join(self._per_factor("write_vectors", vectors, places, self._origins))
+
+    def _inner_vectors(self, vectors: Array, places: list[Array]) -> list[Array]:
+        """Each factor's vectors in its own inner form, which may depend on where they are."""
+        parts = zip(self.factors, self.split(vectors), places, strict=True)
+        return [factor.read_vectors(part, place, "tangent_vec") for factor, part, place in parts]
 
     def assemble(self, inner: list[Array]) -> Array:
         parts = [factor.write(part, factor.origin) for factor, part in zip(self.factors, inner, strict=True)]
@@ -284,7 +293,8 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         return np.asarray(np.logical_and.reduce(self._per_factor("are_records", self.inner_parts(points))))
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:
-        parts = self._per_factor("are_tangent", self.inner_parts(vectors), self.inner_parts(base))
+        places = self.inner_parts(base)
+        parts = self._per_factor("are_tangent", self._inner_vectors(vectors, places), places)
         return np.asarray(np.logical_and.reduce(parts))
 
     def to_points(self, raw: Array) -> Array:
@@ -345,3 +355,15 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
         if set(parameters) != {"factors"} or not isinstance(parameters["factors"], list):
             raise TypeError("pass a list of factors, and nothing else")
         return cls(*map(space_from_dict, parameters["factors"]))
+
+
+def _flattened(points: Array, origin: Array) -> Array:
+    """(..., number of real numbers that make a point like the origin)."""
+    flat = points.reshape(*points.shape[: points.ndim - origin.ndim], origin.size)
+    return np.ascontiguousarray(flat).view(np.float64) if np.iscomplexobj(origin) else flat
+
+
+def _unflattened(flat: Array, origin: Array) -> Array:
+    """The inverse of `_flattened`."""
+    entries = np.ascontiguousarray(flat).view(np.complex128) if np.iscomplexobj(origin) else flat
+    return entries.reshape(*flat.shape[:-1], *origin.shape)

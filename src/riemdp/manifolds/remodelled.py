@@ -62,6 +62,10 @@ class Remodelled(_PartOfASpace):
         first, second = self.model.most_curved_axes
         return first, second
 
+    def as_written(self, value: Any, like: Any, name: str) -> Array:  # noqa: ARG002
+        """As it is: there is one form, but points and vectors are read differently."""
+        return super().read(value, name)
+
     # --- the maps -------------------------------------------------------------------------------------------
 
     def exp_coords(self, coords: Array, base: Array) -> Array:

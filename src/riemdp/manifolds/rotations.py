@@ -26,6 +26,7 @@ from riemdp.manifolds.description import ArrayForm
 from riemdp.manifolds.local_model import are_many
 from riemdp.manifolds.scalars import constant_curvature, norm, sinc, unit
 from riemdp.manifolds.sphere import Sphere
+from riemdp.names import RotationForm
 
 if TYPE_CHECKING:
     from flint import arb
@@ -159,7 +160,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     def numbers(self, records: Any) -> Any:
         return super().numbers(_of_scipy(records))
 
-    def project(self, raw: Any, *, form: str | None = None, scalar_first: bool = False) -> Array:
+    def project(self, raw: Any, *, form: RotationForm | None = None, scalar_first: bool = False) -> Array:
         """Whatever describes rotations as matrices (..., 3, 3).
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import whole_number
+from riemdp.arguments import check_batches, whole_number
 from riemdp.manifolds.base import MEMBERSHIP_TOL, Array, Space
 from riemdp.manifolds.capabilities import Curvature, ExactPoints, FrechetModel, GradientBounds, VolumeDensity
 from riemdp.manifolds.remodelled import Remodelled
@@ -84,6 +84,7 @@ class Simplex(Remodelled, Space, FrechetModel, Curvature, VolumeDensity, ExactPo
     def read_vectors(self, value: Any, base: Array, name: str) -> Array:
         """dx = dp/sqrt(p) = 2 dp/x; where a share is 0 there is no way but along the edge."""
         vectors = super(Remodelled, self).read(value, name)
+        check_batches(**{name: vectors.shape[:-1]}, base_point=base.shape[:-1])
         with np.errstate(all="ignore"):
             return np.where(vectors == 0, 0.0, 2 * vectors / base)
 
@@ -116,5 +117,5 @@ def _roots(shares: Array) -> Array:
     """2 sqrt(p); NaN for what is negative, but for the roundings of a share that is 0."""
     with np.errstate(all="ignore"):
         top = np.abs(shares).max(axis=-1, keepdims=True)
-        lost = (shares < 0) & (shares >= -MEMBERSHIP_TOL * top)
+        lost = (shares < 0) & (shares >= -MEMBERSHIP_TOL * top) & (top < np.inf)
         return np.asarray(2 * np.sqrt(np.where(lost, 0.0, shares)))

@@ -95,6 +95,20 @@ def whitened_logs(raw: Array, whitener: Array | None, shift: Array) -> tuple[Arr
     return logs, usable
 
 
+def are_symmetric(vectors: Array, base: Array) -> Array:
+    """Whether matrices at a base are symmetric, but for rounding."""
+    size = np.abs(vectors).max(axis=(-2, -1))
+    skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))
+    return np.broadcast_to(skew <= TANGENT_TOL * size, np.broadcast_shapes(skew.shape, base.shape[:-2]))
+
+
+def definite_or_nan(raw: Array) -> Array:
+    """The symmetric parts that are positive definite; NaN for the others, which cannot become points."""
+    symmetric = symmetric_part(raw)
+    with np.errstate(all="ignore"):
+        return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
+
+
 if TYPE_CHECKING:
     _PartOfASpace = Space
 else:
@@ -141,15 +155,11 @@ class SPD(_PartOfASpace):
         return symmetric_part(points)
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:
-        size = np.abs(vectors).max(axis=(-2, -1))
-        skew = np.abs(vectors - np.swapaxes(vectors, -1, -2)).max(axis=(-2, -1))
-        return np.broadcast_to(skew <= TANGENT_TOL * size, np.broadcast_shapes(skew.shape, base.shape[:-2]))
+        return are_symmetric(vectors, base)
 
     def to_points(self, raw: Array) -> Array:
         """Symmetrise; what is not positive definite then cannot become a point."""
-        symmetric = symmetric_part(raw)
-        with np.errstate(all="ignore"):
-            return np.where(positive_definite(symmetric)[..., None, None], symmetric, np.nan)
+        return definite_or_nan(raw)
 
     def _random_coords(self, size: int, rng: np.random.Generator) -> Array:
         return rng.standard_normal((size, self.dim)) / math.sqrt(self.k)

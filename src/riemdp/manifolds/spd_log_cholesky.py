@@ -12,6 +12,7 @@ from riemdp.kernels.factors import (
     conditioning,
     factor_rounding,
     log_cholesky,
+    most_lost,
     record_factors,
     strict_upper,
     sum_factors,
@@ -115,8 +116,7 @@ class SPDLogCholesky(
             self._refuse(points)
         values = sums.total / sums.count
         point, factor = self.from_chart(values), self._factor(values)
-        with np.errstate(all="ignore"):
-            own = float(conditioning(factor, np.diagonal(point)))
+        own = float(conditioning(factor, np.sqrt(np.diagonal(point))))
         return FlatMean(point, sums.rounding + factor_rounding(self.k, own))
 
     def point_rounding(self, radius: float) -> float:
@@ -124,7 +124,8 @@ class SPDLogCholesky(
         r = min(radius, 30.0)
         size = math.sqrt(self.k * math.exp(2 * r) + r * r)
         inverse = math.exp(r) * sum((r * math.exp(r)) ** m for m in range(self.k)) if r < 5 else math.inf
-        return 2 * factor_rounding(self.k, self.k * (size * inverse) ** 2 * (1 + size))
+        rows = self.k * (size * inverse) ** 2
+        return 2 * factor_rounding(self.k, rows * (0.5 + size)) if rows <= most_lost(self.k) else math.inf
 
     # --- the ball of all spectra between two bounds -----------------------------------------------------------
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from riemdp.arguments import whole_number
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.capabilities import (
@@ -22,6 +21,7 @@ from riemdp.manifolds.capabilities import (
 from riemdp.manifolds.growth import MARGIN
 from riemdp.manifolds.local_model import add_blocks, rounding
 from riemdp.manifolds.scalars import norm
+from riemdp.manifolds.vectors import Vectors
 
 if TYPE_CHECKING:
     from flint import arb
@@ -32,12 +32,13 @@ LOG_ERROR = 16
 
 
 def wrapped(angles: Array) -> Array:
-    """The same angles between -pi and pi."""
-    return np.asarray(angles - TURN * np.rint(angles / TURN))
+    """The same angles between -pi and pi; however large, since `fmod` does not round."""
+    rest = np.fmod(angles, TURN)
+    return np.asarray(rest - TURN * np.rint(rest / TURN))
 
 
 @dataclass(frozen=True)
-class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
+class Torus(Vectors, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds):
     """Several angles at once, such as dihedral angles or phases: the flat torus R^d/(2 pi Z)^d.
 
     Points are angles in radians, of shape (d,), any of those that differ by whole turns; what comes out is between
@@ -69,24 +70,6 @@ class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gradient
     d: int
     remedy: ClassVar[str] = "leave out records with NaN or infinite angles"
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole_number(self.d, "d", 1))
-
-    @property
-    def dim(self) -> int:
-        """d, the number of angles."""
-        return self.d
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        """(d,): a point is its angles."""
-        return (self.d,)
-
-    @property
-    def curvature_bounds(self) -> tuple[float, float]:
-        """(0, 0): it is flat, but no Euclidean space."""
-        return (0.0, 0.0)
-
     @property
     def injectivity_radius(self) -> float:
         """Pi, half of the way round."""
@@ -97,22 +80,11 @@ class Torus(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Gradient
         """Distances are those of angles."""
         return 1.0
 
-    @property
-    def origin(self) -> Array:
-        """All angles 0."""
-        return np.zeros(self.d)
-
     def exp_coords(self, coords: Array, base: Array) -> Array:
         return wrapped(base + coords)
 
     def log_coords(self, points: Array, base: Array) -> Array:
         return wrapped(points - base)
-
-    def to_coords(self, vectors: Array, base: Array) -> Array:
-        return np.broadcast_to(vectors, np.broadcast_shapes(vectors.shape, base.shape))
-
-    def from_coords(self, coords: Array, base: Array) -> Array:
-        return np.broadcast_to(coords, np.broadcast_shapes(coords.shape, base.shape))
 
     def mean_curvature(self, second_moment: Array) -> Array:
         return np.zeros_like(second_moment)

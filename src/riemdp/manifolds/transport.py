@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.manifolds.base import Space
 
 Array = NDArray[np.float64]
-STEP = 1 / 16  # length of the vectors that are carried along, in units of the curvature's
+STEP = 1 / 16  # length of the vectors that are carried along, in units of the space
 
 
 def transport(space: Space, start: Array, end: Array) -> Array:
@@ -20,8 +22,9 @@ def transport(space: Space, start: Array, end: Array) -> Array:
     """
     if space.is_flat:
         return np.eye(space.dim)
-    middle, same = space.exp_coords(space.log_coords(end, start) / 2, start), np.eye(space.dim)
+    same = np.eye(space.dim)
     with np.errstate(all="ignore"):
+        middle = space.exp_coords(space.log_coords(end, start) / 2, start)
         ahead = space.exp_coords(-STEP * _unit(space) * same, start)
         rungs = space.log_coords(space.exp_coords(-space.log_coords(ahead, middle), middle), end)
     frame, triangle = np.linalg.qr(rungs.T if np.isfinite(rungs).all() else same)  # at the far end of float64
@@ -29,5 +32,7 @@ def transport(space: Space, start: Array, end: Array) -> Array:
 
 
 def _unit(space: Space) -> float:
-    """A length over which the curvature matters."""
-    return float(max(np.abs(space.curvature_bounds).max(), 1e-300) ** -0.5)
+    """A length over which the space is not what it is nearby: that of its curvature, or half of the way round it."""
+    curvature = float(np.abs(space.curvature_bounds).max())
+    unit = min(curvature**-0.5 if curvature > 0 else math.inf, space.injectivity_radius)
+    return unit if math.isfinite(unit) else 1.0

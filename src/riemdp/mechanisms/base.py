@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.calibration import gaussian_scale, laplace_scale
-from riemdp.privacy.release import Drawn
+from riemdp.releases.drawn import Drawn
 
 Array = NDArray[Any]
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e20  # scales, in units of the sensitivity

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.capabilities import Embedding, Landmarks
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid, root_mean_square
 from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import isotropic_gaussian, isotropic_laplace
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
-from riemdp.privacy.release import Drawn
+from riemdp.releases.drawn import Drawn
 
 Array = NDArray[Any]
 

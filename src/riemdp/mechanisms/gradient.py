@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.distributions.kng import KNG, expected_trials
 from riemdp.distributions.riemannian import RiemannianLaplace, laplace_limit, mean_square
 from riemdp.errors import MechanismError
@@ -22,10 +23,9 @@ from riemdp.manifolds import Space
 from riemdp.manifolds.capabilities import VolumeDensity
 from riemdp.mechanisms.base import pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.noise import grid_step
-from riemdp.privacy.release import Drawn
 from riemdp.randomness import Randomness, SystemRandomness
+from riemdp.releases.drawn import Drawn
 
 Array = NDArray[Any]
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.distributions.ideal import point_grid, rounded_point
 from riemdp.distributions.riemannian import MOST_TRIALS, RiemannianLaplace, expected_trials, laplace_limit, mean_square
 from riemdp.errors import MechanismError
 from riemdp.mechanisms.base import pure_scale
 from riemdp.mechanisms.visible import Visible, carry, from_origin
 from riemdp.mechanisms.wrapped import WRAPPED_LAPLACE
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.release import Drawn
+from riemdp.releases.drawn import Drawn
 
 Array = NDArray[Any]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from riemdp.balls import Ball
 from riemdp.manifolds import Space
-from riemdp.privacy.bounded import Ball
 
 Array = NDArray[Any]
 

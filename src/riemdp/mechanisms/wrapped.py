@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.manifolds import Space
 from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
-from riemdp.privacy.release import Drawn
+from riemdp.releases.drawn import Drawn
 
 Array = NDArray[Any]
 

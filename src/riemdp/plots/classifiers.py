@@ -51,7 +51,7 @@ def _matrices(ax: Any, release: ClassifierRelease) -> None:
     shown = ax.imshow(board, cmap=COLOURS, vmin=-1, vmax=1, interpolation="nearest")
     ax.set_xticks([])
     ax.set_yticks([])
-    _finish(ax, shown, "coefficients of each class at the private centre, largest entry 1")
+    _finish(ax, shown, "coefficients of each class\nat the private centre, largest entry 1")
 
 
 def _size(tile: Array) -> float:

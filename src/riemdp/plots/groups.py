@@ -13,6 +13,7 @@ import numpy as np
 from riemdp.comparison import Part, at_middle
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.description import COORDINATES
+from riemdp.names import WhoseMean
 from riemdp.plots.coordinates import coordinate_overlay
 from riemdp.plots.landmarks import landmark_overlay
 from riemdp.plots.matrices import matrix_overlay
@@ -83,7 +84,7 @@ class Group:
         lengths = [steps * math.sqrt(spread.variances[i]) * spread.directions[:, i] for i in seen]
         return [np.asarray(self.space.exp_coords(coords, self.mean)) for coords in lengths]
 
-    def region_curve(self, of: str) -> Array:
+    def region_curve(self, of: WhoseMean) -> Array:
         """The rim of where the mean is, in inner form; where there is one dimension, what lies between its ends."""
         rim = self.space.read(self.summary.region(LEVEL, of=of).boundary(361), "rim")
         if self.space.dim > 1 or len(rim) < 2:
@@ -126,7 +127,8 @@ def _close_up(ax: Any, view: View, groups: Sequence[Group]) -> None:
     """Distances from the first mean are true."""
     base, paths = groups[0].mean, []
     for group in groups:
-        for of, style in {"population": "-", "records": ":"}.items():
+        styles: dict[WhoseMean, str] = {"population": "-", "records": ":"}
+        for of, style in styles.items():
             if of == "population" or len(groups) == 1:
                 path = _on_paper(view, group.region_curve(of), base)
                 label = group.label(f"{100 * LEVEL:g} % region, {of}")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from riemdp.balls import Ball
 from riemdp.labels import kind_of_ball
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
 from riemdp.plots.style import BLACK, BLUE, ORANGE, SKY
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Release
+from riemdp.privacy.bounded import Bounded
+from riemdp.releases.release import Release
 from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import statistic_for
 from riemdp.statistics.median import Median

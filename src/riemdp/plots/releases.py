@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from riemdp.arguments import whole_number
 from riemdp.errors import InputError
-from riemdp.labels import checked_names, named_numbers
+from riemdp.labels import checked_names, named_numbers, names_of_classes
 from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
 from riemdp.plots.classifiers import classifier_panels
@@ -19,7 +19,7 @@ from riemdp.plots.panels import RELEASED, Links, Panel, View
 from riemdp.plots.regressions import regression_panels
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import circle_panels, disc_panels, globe_panels, plane_panels
-from riemdp.privacy.release import Release
+from riemdp.releases.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.median import MEDIAN
 from riemdp.summaries.regression import Regression
@@ -128,7 +128,8 @@ def plot_release(
     named_numbers(release, names)  # refuses names that do not fit
     require_landmarks(release, links)
     drawn, start = whole_number(simulations, "simulations", 1), whole_number(seed, "seed", 0)
-    view = View(release, drawn, start, checked_names(names), "outline" if links is None else links)
+    words = checked_names(names) or names_of_classes(release)
+    view = View(release, drawn, start, words, "outline" if links is None else links)
     panels = release_panels(view)
     place = sheet(ax, size, _usual_size(len(panels), stacked))
     draw_panels(panels, place, stacked)
@@ -141,8 +142,9 @@ def plot_release(
 
 
 def _call_it_median(place: Any, release: Release) -> None:
-    """Marks of what was released, by its name."""
+    """Marks and titles of what was released, by its name."""
     for axes in getattr(place, "axes", [place]) if release.statistic == MEDIAN else []:
+        axes.title.set_text(axes.get_title().replace("released mean", "released median"))
         for mark in [*axes.get_lines(), *axes.collections]:
             if mark.get_label() == RELEASED["label"]:
                 mark.set_label("released median")

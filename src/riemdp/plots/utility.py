@@ -11,6 +11,7 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.arguments import whole_number
+from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
@@ -18,7 +19,6 @@ from riemdp.names import StatisticName
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, light, log_scale
-from riemdp.privacy.bounded import Ball
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name

@@ -1,4 +1,4 @@
-"""The public ball, and private records forced into it."""
+"""Private records, forced into a public ball."""
 
 from __future__ import annotations
 
@@ -12,243 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.arguments import finite_number
+from riemdp.balls import BITS, Ball
 from riemdp.caching import cached_property
-from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
 from riemdp.io.people import People
 from riemdp.io.rows import Held, Rows, Turn
 from riemdp.io.sources import source_of
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.kernels.products import sums_of_products, sums_of_squares
+from riemdp.kernels.products import (
+    PIECE,
+    sums_of_products,
+    sums_of_small_products,
+    sums_of_small_squares,
+    sums_of_squares,
+)
 from riemdp.manifolds import Space
-from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel, SpectralBalls
+from riemdp.manifolds.capabilities import FlatMean, FrechetModel, LocalModel
 from riemdp.manifolds.euclidean import column_sums
 from riemdp.manifolds.local_model import Part, exact_mean, merged
-from riemdp.manifolds.radii import USABLE, too_large
 from riemdp.manifolds.scalars import lengths
 
 Array = NDArray[Any]
-# Between these, no square or sum of lengths within the ball under- or overflows.
-SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
-# Coordinates are whole multiples of a power of two, fewer than 2^BITS of them within the radius: so many that
-# rounding to them does not matter, so few that those of a block add up in 64-bit integers.
-BITS = 48
 # The Newton step of more records than this takes the Hessian of a sample of so many.
 SAMPLE = 2**12
-
-
-@shown
-@dataclass(frozen=True, eq=False, repr=False)
-class Ball:
-    """A closed geodesic ball with a *public* centre and radius: chosen without looking at the data.
-
-    Records outside it are moved onto its rim before anything else is done with them, so that one record can change a
-    mean only so much: a small ball needs little noise. Balls are compared by identity, not by value.
-
-    Parameters
-    ----------
-    space : Space
-        Where the records live.
-    center : array of shape point_shape
-        A point of the space.
-    radius : float
-        In the space's own unit of length; below `space.uniqueness_radius`.
-
-    Raises
-    ------
-    InputError
-        If the centre is no point of the space, or the radius is not positive or too large for it.
-
-    See Also
-    --------
-    check : How records lie in a ball; not private.
-    plan : What errors to expect in a ball, without data.
-
-    Examples
-    --------
-    >>> import numpy as np, riemdp as rd
-    >>> rd.Ball(rd.SPDAffine(3), center=np.eye(3), radius=1.5).radius
-    1.5
-    """
-
-    space: Space
-    center: Array
-    radius: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):
-            raise InputError(f"space = {self.space!r}: pass a space such as SPDAffine(3).")
-        radius = finite_number(self.radius, "radius")
-        if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
-            raise InputError(f"radius = {radius!r}: pass a positive number, neither below 1e-100 nor above 1e100.")
-        if radius >= self.space.uniqueness_radius:
-            raise too_large(radius, self.space)
-        center = self.space.one_point(self.center, "center")
-        frozen = np.array(self.space.write(center, self.space.origin))
-        frozen.flags.writeable = False
-        object.__setattr__(self, "center", frozen)
-        object.__setattr__(self, "radius", radius)
-
-    @classmethod
-    def from_eigenvalue_bounds(cls, space: Space, low: float, high: float | None = None) -> Ball:
-        """A ball around a multiple of the identity that holds all matrices with spectra within [low, high].
-
-        The centre is sqrt(low high) I, the radius sqrt(k)/2 ln(high/low) (the least one) in the affine-invariant and
-        the log-Euclidean metrics; other spaces have their own, around the identity for correlations.
-
-        Parameters
-        ----------
-        space : Space
-            Of positive definite k x k matrices, real or complex, or of correlations.
-        low, high : float
-            Bounds on the eigenvalues of all records, known without looking at them: 0 < low < high. Correlations need
-            no `high`, since their trace is k.
-
-        Returns
-        -------
-        Ball
-            Public, if the bounds are.
-
-        Raises
-        ------
-        InputError
-            If the space is not one of matrices, or the bounds are not in order.
-
-        Examples
-        --------
-        >>> import riemdp as rd
-        >>> ball = rd.Ball.from_eigenvalue_bounds(rd.SPDAffine(2), 0.1, 10.0)
-        >>> ball.center.round(12).tolist(), round(ball.radius, 4)
-        ([[1.0, 0.0], [0.0, 1.0]], 3.2563)
-        """
-        if not (isinstance(space, Space) and space.has(SpectralBalls)):
-            raise InputError(f"space = {space!r}: eigenvalue bounds make a ball of a space of positive matrices only.")
-        role = space.capability(SpectralBalls)
-        lo, hi = finite_number(low, "low"), finite_number(_or_greatest(high, role), "high")
-        if not 0 < lo < hi:
-            raise InputError(f"low = {lo!r}, high = {hi!r}: pass 0 < low < high.")
-        return cls(space, role.spectral_center(lo, hi), role.spectral_radius(lo, hi))
-
-    @classmethod
-    def largest(cls, space: Space) -> Ball:
-        """The largest ball around the origin for which means are offered, or one that holds the whole space.
-
-        For who knows nothing about the data beforehand: all rotations that differ from the identity by less than 0.9
-        of a quarter turn, the whole simplex (up to 40 categories). Records outside are moved into it.
-
-        Parameters
-        ----------
-        space : Space
-            One that is bounded, or curves back.
-
-        Returns
-        -------
-        Ball
-            Public: it depends on nothing else.
-
-        Raises
-        ------
-        InputError
-            If balls of the space have no largest one.
-
-        Examples
-        --------
-        >>> import riemdp as rd
-        >>> round(rd.Ball.largest(rd.Rotations()).radius, 4), round(rd.Ball.largest(rd.Simplex(4)).radius, 4)
-        (1.4137, 2.0944)
-        """
-        if not isinstance(space, Space) or math.isinf(space.uniqueness_radius):
-            raise InputError(f"space = {space!r}: balls have no largest one there; pass a public centre and radius.")
-        return cls(space, space.origin, min(space.extent, USABLE * space.uniqueness_radius))
-
-    def footpoint_coords(self, footpoint: Any) -> Array:
-        """The coordinates at the centre of a public footpoint.
-
-        Parameters
-        ----------
-        footpoint : array of shape point_shape or None
-            A point of the space; None is the centre itself.
-
-        Returns
-        -------
-        array of shape (dim,)
-            Orthonormal coordinates; zeros in a flat space, where all footpoints do the same.
-
-        Raises
-        ------
-        InputError
-            If it is no point, or too far away for float64.
-
-        Examples
-        --------
-        >>> import riemdp as rd
-        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
-        >>> ball.footpoint_coords(None).tolist()
-        [0.0, 0.0]
-        """
-        if footpoint is None:
-            return np.zeros(self.space.dim)
-        point = self.space.one_point(footpoint, "footpoint")
-        with np.errstate(all="ignore"):
-            coords = self.space.log_coords(point, self.inner_center)
-        if not np.isfinite(coords).all():
-            raise InputError("footpoint is too far from the ball for float64: pass a nearer one.")
-        return np.zeros_like(coords) if self.space.is_flat else coords  # flat: all footpoints do the same
-
-    @property
-    def grid(self) -> int:
-        """The e of the step 2^e of all coordinates: 2^(e + BITS - 1) <= radius < 2^(e + BITS).
-
-        Examples
-        --------
-        >>> import riemdp as rd
-        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
-        >>> ball.grid
-        -47
-        """
-        return math.frexp(self.radius)[1] - BITS
-
-    @property
-    def inner_center(self) -> Array:
-        """The centre in the form of the space's own maps.
-
-        Examples
-        --------
-        >>> import riemdp as rd
-        >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0)
-        >>> ball.inner_center.tolist()
-        [1.0, 0.0]
-        """
-        return self.space.read(self.center, "center")
-
-    def at_origin(self, coords: Array) -> Array:
-        """The points with these coordinates at the centre, moved by the isometry that takes it to the origin.
-
-        Parameters
-        ----------
-        coords : array of shape (..., dim)
-            Orthonormal coordinates at the centre.
-
-        Returns
-        -------
-        array of shape (..., *inner_shape)
-            Points around the origin, in the form of the space's own maps.
-
-        Examples
-        --------
-        >>> import numpy as np, riemdp as rd
-        >>> rd.Ball(rd.Euclidean(2), [1.0, 0.0], 1.0).at_origin(np.zeros(2)).tolist()
-        [0.0, 0.0]
-        """
-        return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
-
-
-def _or_greatest(high: float | None, role: SpectralBalls) -> float:
-    if high is None and math.isinf(role.greatest_eigenvalue):
-        raise InputError("high is missing: pass the largest eigenvalue that a record may have.")
-    return role.greatest_eigenvalue if high is None else high
 
 
 class Bounded:
@@ -330,6 +117,12 @@ class Bounded:
         total = self._rows.total(partial(_moments, grid=self.ball.grid, second=second)).tolist()
         return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
 
+    def coarse_moment_sums(self, second: str) -> MomentSums:
+        """The same of coordinates that are cut to 16 bits, towards 0: good enough to find a centre and a shape."""
+        total = self._rows.total(partial(_coarse_moments, grid=self.ball.grid, second=second)).tolist()
+        first, products = tuple(s << CUT for s in total[: self.space.dim]), tuple(total[self.space.dim :])
+        return MomentSums(self.ball, self.n, second, first, products, 2 * CUT)
+
     def mean_of(self, per_record: Turn) -> Array:
         """Mean over the records of vectors that each one's coordinates at the centre are mapped to."""
         sums = self._coordinates.turned(per_record).each(column_sums)
@@ -358,10 +151,6 @@ class Bounded:
     def moved(self, ball: Ball) -> Bounded:
         """The same records forced into another ball of the space."""
         return Bounded(self._raw, ball, self._identities)
-
-    def shrunk(self, radius: float) -> Bounded:
-        """The same records forced into a smaller ball with the same centre."""
-        return self.moved(Ball(self.space, self.ball.center, radius))
 
     def outside(self, radii: Sequence[float]) -> list[int]:
         """How many records are farther from the centre than each of the radii, all below the ball's own."""
@@ -416,6 +205,14 @@ SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # the last number of ea
 }
 
 
+SMALL_SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # of integers of one piece
+    "full": lambda rows: _with_trace(sums_of_small_products(rows), rows.shape[1]),
+    "diagonal": lambda rows: _with_trace(sums_of_small_squares(rows), rows.shape[1]),
+    "trace": lambda rows: sums_of_small_squares(rows).sum(keepdims=True),
+}
+CUT = BITS - PIECE  # bits that coarse coordinates lack
+
+
 def _with_trace(sums: Array, dim: int) -> Array:
     return np.append(sums, sums[:dim].sum())
 
@@ -428,7 +225,8 @@ class MomentSums:
     n: int
     second: str  # which products, of SECOND_MOMENTS
     first_total: tuple[int, ...]  # in steps of the ball's grid
-    second_total: tuple[int, ...]  # in steps of its square
+    second_total: tuple[int, ...]  # in steps of its square, times 2^second_bits
+    second_bits: int = 0
 
     def means(self, weights: Sequence[float]) -> tuple[Array, Array]:
         """The mean of the coordinates, and those of products, each over its weight; every number is rounded once."""
@@ -438,9 +236,9 @@ class MomentSums:
         return first, np.array([(total << up) / bottom for total, (up, bottom) in pairs])
 
     def _ratio(self, weight: float) -> tuple[int, int]:
-        """(a, b) with g^2/(n weight) = 2^a/b, whole numbers: quotients of integers are rounded once."""
+        """(a, b) with g^2 2^second_bits/(n weight) = 2^a/b, whole numbers: quotients of integers are rounded once."""
         fraction, exponent = math.frexp(weight)
-        up = 2 * self.ball.grid - exponent + 53
+        up = 2 * self.ball.grid + self.second_bits - exponent + 53
         return max(up, 0), self.n * int(math.ldexp(fraction, 53)) << max(-up, 0)
 
 
@@ -448,6 +246,12 @@ def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noq
     """Sums of a block: of the coordinates in steps of the grid, then of their products."""
     steps = coords * 2.0**-grid
     return np.concatenate([steps.astype(np.int64).sum(axis=0).astype(object), SECOND_MOMENTS[second](steps)])
+
+
+def _coarse_moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
+    """The same of coordinates cut to whole multiples of 2^CUT steps, in those units: 64 bits hold every sum."""
+    steps = np.trunc(coords * 2.0 ** -(grid + CUT))
+    return np.concatenate([steps.astype(np.int64).sum(axis=0), SMALL_SECOND_MOMENTS[second](steps)])
 
 
 # --- one record at a time ------------------------------------------------------------------------------------
@@ -470,11 +274,28 @@ def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
     """Coordinates at the centre of records of any real or complex type, and which of the records are usable."""
     raw, axes = np.ascontiguousarray(ball.space.read(raw, "X")), tuple(range(1, 1 + len(ball.space.inner_shape)))
     if np.isfinite(raw).all():
-        return ball.space.record_log(raw, ball.inner_center)
+        return _logs(raw, ball)
     finite = np.isfinite(raw).all(axis=axes)
-    raw = np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball.inner_center)
-    coords, usable = ball.space.record_log(raw, ball.inner_center)
+    coords, usable = _logs(np.where(finite.reshape(-1, *[1] * len(axes)), raw, ball.inner_center), ball)
     return coords, usable & finite
+
+
+def _logs(raw: Array, ball: Ball) -> tuple[Array, Array]:
+    """Of finite records. One on which linear algebra gives up spoils its block, of which each is then taken alone."""
+    try:
+        return ball.space.record_log(raw, ball.inner_center)
+    except np.linalg.LinAlgError:
+        coords, usable = zip(*(_log_alone(record, ball) for record in raw), strict=True)
+        return np.stack(coords), np.array(usable)
+
+
+def _log_alone(record: Array, ball: Ball) -> tuple[Array, bool]:
+    """Of one record, in two equal rows: NumPy may round a single one otherwise than in company."""
+    try:
+        coords, usable = ball.space.record_log(np.stack([record, record]), ball.inner_center)
+        return coords[0], bool(usable[0])
+    except np.linalg.LinAlgError:
+        return np.zeros(ball.space.dim), False
 
 
 def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:

@@ -1,7 +1,7 @@
-"""How to adapt to the records: public options, and the share of the guarantee that each step may spend.
+"""How to adapt to the records: public options, and what is left of the guarantee while steps spend from it.
 
-Shares are fixed in advance, so that the whole is an adaptive composition that spends exactly what was asked for
-(docs/proofs/adaptive.md).
+How much a step spends may depend on what earlier ones released: on every path the strengths add up to what was asked
+for, no more, which is enough (docs/proofs/adaptive.md, section 3).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from riemdp.errors import InputError
 from riemdp.privacy.calibration import _largest
 
 MOST_ROUNDS = 8
+LEAST_FOR_MEAN = 1e-6  # share of the budget: far more than the roundings of all others
 USUAL_SHARES = {1: 0.1, 2: 0.06, 3: 0.03}  # of each centre and each radius
 
 
@@ -29,14 +30,20 @@ class Adaptation:
     Parameters
     ----------
     rounds : int, optional
-        From 1 to 8; by default 3, 2, 1 or none, as can pay off.
+        From 1 to 8; by default as many as pay: they stop when the ball shrinks no more, and what they have not spent
+        goes to the mean. Public numbers decide whether there are any.
     center_share : float, optional
-        Share of the budget for each centre: of epsilon, of rho, of mu squared; above 0 and below 1.
+        Share of the budget for each centre: of epsilon, of rho, of mu squared; above 0 and below 1. By default what
+        makes a centre precise to an eighth of the radius, within limits.
     radius_share : float, optional
         Share for each radius. With 0, for one round only, the ball stays and just the footpoint moves.
     spare : float
         How many records may be left outside the radius for nothing, in units of the number that would move the mean
-        by as much as the noise does if they all lay on one side.
+        by as much as the noise does if they all lay on one side, one radius beyond the rim. By default twice as many:
+        few are that far outside, and not all of them on one side.
+    shape : bool
+        Whether noise may take the shape of the records, an ellipsoid instead of a ball: with Gaussian noise and
+        rounds that stop by themselves.
 
     Raises
     ------
@@ -59,7 +66,8 @@ class Adaptation:
     rounds: int | None = None
     center_share: float | None = None
     radius_share: float | None = None
-    spare: float = 1.0
+    spare: float = 2.0
+    shape: bool = True
 
     def __post_init__(self) -> None:
         if self.rounds is not None and whole_number(self.rounds, "rounds", 1) > MOST_ROUNDS:
@@ -69,8 +77,10 @@ class Adaptation:
             raise InputError(f"shares {shares}: pass shares of the budget above 0 and below 1.")
         if self.radius_share == 0 and self.rounds != 1:
             raise InputError("radius_share = 0 keeps the given ball: pass rounds=1 with it.")
-        if not self.left(self.rounds or 1) > 0:
+        if not self.left(self.rounds or 1) >= LEAST_FOR_MEAN:
             raise InputError(f"rounds = {self.rounds!r} and shares {shares} leave nothing for the mean: lower them.")
+        if not isinstance(self.shape, bool):
+            raise InputError(f"shape = {self.shape!r}: pass True or False.")
         if not finite_number(self.spare, "spare") >= 0:
             raise InputError(f"spare = {self.spare!r}: pass 0 or more.")
 
@@ -162,17 +172,41 @@ def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
 
 
 @dataclass(frozen=True)
-class Shares:
-    """What each step may spend."""
+class Allowance:
+    """What is left of a guarantee after some of it was spent; earlier releases may decide how much comes next."""
 
-    center: Guarantee
-    radius: Guarantee | None
-    mean: Guarantee
+    whole: Guarantee
+    spent: Sum
 
     @classmethod
-    def of(cls, whole: Guarantee, options: Adaptation, rounds: int) -> Shares:
-        """All rounds have the same."""
-        center, radius = options.weights(rounds)
-        steps = [center, radius] if radius else [center]
-        *parts, mean = split(whole, [*steps * rounds, options.left(rounds)])
-        return cls(parts[0], parts[1] if radius else None, mean)
+    def of(cls, whole: Guarantee) -> Allowance:
+        """All of it is left."""
+        return cls(whole, Sum(whole))
+
+    def share(self, weight: float) -> Guarantee:
+        """This part of the whole: of what composition adds up."""
+        name, strength = self._strength
+        return _with_strength(self.whole, name, strength * weight ** (1 / self.spent.power))
+
+    def after(self, part: Guarantee) -> Allowance:
+        """With one more part spent; there must be enough left."""
+        spent = self.spent.plus(part)
+        assert spent.value <= self.spent.plus(self.rest).value, "more than is left"
+        return replace(self, spent=spent)
+
+    @property
+    def rest(self) -> Guarantee:
+        """All that is not spent, rounded down."""
+        name, strength = self._strength
+        return _with_strength(self.whole, name, self.spent.left_of(strength))
+
+    @property
+    def left(self) -> float:
+        """The rest, as a part of the whole."""
+        *_, rest = self.rest.parameters.values()
+        return float((rest / self._strength[1]) ** self.spent.power)
+
+    @property
+    def _strength(self) -> tuple[str, float]:
+        *_, (name, strength) = self.whole.parameters.items()
+        return name, strength

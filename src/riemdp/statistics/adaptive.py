@@ -1,282 +1,447 @@
-"""A private ball for a private mean: error that follows the spread of the records, not the public ball.
+"""A private body for a private mean: error that follows the spread and the shape of the records, not the public ball.
 
-A round releases a mean in the ball one has, the next centre, and draws a radius around it that leaves few records
-outside; the last release happens in the ball so found (docs/proofs/adaptive.md). Which rounds and shares, and why:
-docs/decisions/0009-adaptation.md.
+A round releases moments of the records in the body one has, a ball or an ellipsoid: the next centre, and with Gaussian
+noise, for nothing, which axes would do with less noise. Then it draws a radius that leaves few records outside. Rounds
+go on as long as bodies shrink; the last release has all that they left (docs/proofs/adaptive.md). Which shares, when to
+stop, and why: docs/decisions/0032-rounds-and-shape.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from riemdp.accounting.guarantee import Guarantee
+from riemdp.accounting.guarantee import GDP, Guarantee, PureDP
+from riemdp.axes import Axes
+from riemdp.balls import SMALLEST_RADIUS, Ball
+from riemdp.caching import cached_property
 from riemdp.errors import InputError, MechanismError, RiemdpError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
+from riemdp.manifolds.capabilities import FrechetModel
 from riemdp.mechanisms import by_name
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.privacy.bounded import Ball, Bounded, _to_ball
-from riemdp.privacy.release import Drawn, Plan, Reservation, Stage
-from riemdp.statistics.adaptation import Adaptation, Shares, adaptation, divisible
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
+from riemdp.privacy.bounded import Bounded, _to_ball
+from riemdp.privacy.calibration import _largest
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Stage
+from riemdp.statistics.adaptation import Adaptation, Allowance, adaptation, divisible
 from riemdp.statistics.base import ReleaseLaw
-from riemdp.statistics.intrinsic import TangentMean
-from riemdp.statistics.moments import Moments
-from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
+from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, same_noise
+from riemdp.statistics.chance import Chance
+from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
+from riemdp.statistics.moments import FULL_WITH_GAUSSIAN, Moments
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, looseness, radius_strength
 from riemdp.statistics.query import Query
-
-T = TypeVar("T")
+from riemdp.statistics.shaped import ShapedMean, fitted_axes
 
 # Adaptation pays off if a private centre is known to this share of the radius, and the least radius of the list is
 # not worth giving up more than this share of the records.
 LARGEST_CENTER_ERROR, LARGEST_PRICE = 0.5, 0.5
 # The list of radii ends below the centre's own error, under which hardly any record can be.
 DEEPEST = 1 / 4
-
-
-# --- where chance comes from -----------------------------------------------------------------------------
-
-
-class Chance(Protocol):
-    """Draws of the two kinds that adaptation makes."""
-
-    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
-        """A private mean of the records."""
-
-    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
-        """A private radius, by its place in the list, from the numbers of records outside each."""
-
-
-@dataclass(frozen=True)
-class Exact:
-    """For a release: the operating system's bits, once it is paid for."""
-
-    paid: Reservation
-
-    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
-        """The ideal mechanism, rounded once."""
-        return self.paid.draw(lambda: law.value(records), law)
-
-    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
-        """A step of the radius by exact noise, paid for."""
-        return self.paid.draw(outside, law)
-
-
-@dataclass(frozen=True)
-class Seeded:
-    """For a simulation: never a release."""
-
-    rng: np.random.Generator
-
-    def point(self, law: ReleaseLaw, records: Any) -> Drawn:
-        """One draw in float64, by the simulation's generator."""
-        return Drawn(law.simulate(law.value(records), self.rng, 1), None)
-
-    def step(self, law: RadiusLaw, outside: Callable[[], list[int]]) -> int:
-        """A step of the radius in float64, by the simulation's generator."""
-        return law.simulate(outside(), self.rng)
-
-
-# --- the rounds --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Found:
-    """Records in the ball so far, how many steps down the list of radii it is, and how it was found."""
-
-    records: Bounded
-    footpoint: Array | None = None  # of the last release, if only that is private
-    depth: int = 0
-    stages: tuple[Stage, ...] = ()
+WIDER = 2 ** (1 / STEPS)
+# How much likelier the next smaller radius is: more where records are many, for they pay for it.
+FAVOUR, FAVOUR_OF_MANY = 2, 3
+# Rounds go on while they shrink the noise by so much (is it Gaussian?). Then centres take more of the budget, for a
+# precise shape, as long as that pays.
+ENOUGH, SETTLING = {True: 1.3, False: 1.6}, 0.08
+MOST_ROUNDS, LEAST_LEFT = 12, 0.4
+# A centre is to be precise to the first share of the radius, for a usual share of the budget at most, and to the second
+# if that takes more.
+PRECISE, TOLERABLE = 1 / 8, 0.4
+CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, usual, most: is the noise Gaussian?
+# A step down the list of radii is to cost this share of the spare records, for a usual share of the budget at most, and
+# all of the list this share of all records, if that takes more.
+PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
+RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
+TYPICAL_LIST = 30  # steps
 
 
 @dataclass(frozen=True)
 class Last:
-    """The last draw, by which plan it was made, and all stages."""
+    """The last draw, what was asked for it and how it was planned, and all stages."""
 
     drawn: Drawn
+    query: Query
     plan: Plan
     stages: tuple[Stage, ...]
+
+
+# --- the rounds ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Adaptive:
     """The public side of an adaptive release: everything but the records, and what was drawn.
 
-    Sensitivities, scales and predicted errors depend on a ball through its radius alone (the space is homogeneous),
-    and radii are r 2^(-i/STEPS), i = 0, 1, ...: so they are found once for each i, the depth.
+    Sensitivities, scales and predicted errors depend on a body through its radius and axes alone (the space is
+    homogeneous).
     """
 
     query: Query
     options: Adaptation
-    rounds: int
-    shares: Shares
-    _known: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+    whole: Guarantee
+    rounds: int | None = None  # as many as pay, or so many
+    _exists: dict[float, bool] = field(default_factory=dict, repr=False)
+    _centers: dict[tuple[float, Guarantee], Plan] = field(default_factory=dict, repr=False)
+
+    # --- public choices --------------------------------------------------------------------------------------
 
     @property
     def ball(self) -> Ball:
         """The public one that was given."""
         return self.query.ball
 
+    @cached_property
+    def noise(self) -> Wrapped:
+        """Of centres."""
+        return WRAPPED_LAPLACE if isinstance(self.whole, PureDP) else WRAPPED_GAUSSIAN
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether second moments are for nothing."""
+        return self.noise is WRAPPED_GAUSSIAN
+
+    @cached_property
+    def favour(self) -> int:
+        """Of the law of radii."""
+        share = self._share_for(self._strength_of_list(FAVOUR_OF_MANY))
+        return FAVOUR_OF_MANY if self.is_gaussian and share <= RADIUS_SHARES[True][1] else FAVOUR
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether the last release is a sum of bounded vectors: then it may be shaped, and supposes nothing.
+
+        Of a mean with Gaussian noise; of a mean in a given ellipsoid always.
+        """
+        is_free = self.query.mechanism in ("auto", self.noise.name) and self.moves_ball
+        is_mean = self.is_gaussian and self.query.statistic == IntrinsicMean.name
+        space = self.ball.space
+        return is_free and (is_mean or self._is_given_shape) and (space.is_flat or _has_model(space))
+
+    @property
+    def _is_given_shape(self) -> bool:
+        return isinstance(self.query.statistic, ShapedMean)
+
+    @property
+    def moves_ball(self) -> bool:
+        """Whether the ball moves, and not just the footpoint."""
+        return self.options.radius_share != 0
+
+    @cached_property
+    def shapes(self) -> bool:
+        """Whether bodies may be ellipsoids."""
+        is_wanted = self.options.shape and self.rounds is None and self.ball.space.dim > 1
+        return self.is_linear and self.is_gaussian and is_wanted
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the last release supposes; rounds are linear."""
+        return () if self.is_linear else self.query.suppositions
+
+    @cached_property
+    def start(self) -> Body:
+        """The ball that was given, or the ellipsoid."""
+        asked = self.query.statistic
+        return Body(self.ball, asked.radius, asked.axes) if isinstance(asked, ShapedMean) else Body.of_ball(self.ball)
+
+    @cached_property
+    def weights(self) -> tuple[float, float]:
+        """The parts of the guarantee for each centre and each radius, from public numbers."""
+        if self.rounds is not None:
+            return self.options.weights(self.rounds)
+        center, radius = self._usual_center, self._usual_radius
+        asked = self.options.center_share, self.options.radius_share
+        return (center if asked[0] is None else asked[0]), (radius if asked[1] is None else asked[1])
+
+    @property
+    def _usual_center(self) -> float:
+        """What makes a centre precise enough: errors fall like the root of the share; of pure epsilon like itself."""
+        error = self.center_plan(self.start, self.whole).expected_error / self.start.radius
+        power, (least, usual, most) = (2 if self.is_gaussian else 1), CENTER_SHARES[self.is_gaussian]
+        return max(least, min((error / PRECISE) ** power, usual), min((error / TOLERABLE) ** power, most))
+
+    @property
+    def _usual_radius(self) -> float:
+        """What makes a radius precise enough: a step, beside the records that are spared, and the list, beside all."""
+        spare = max(self._spare(self.start, self.whole), 1 / self.query.n)  # `spare` may be 0
+        of_step = math.log(self.favour) / (PRICE_OF_STEP[self.is_gaussian] * spare)
+        of_list = self._strength_of_list(self.favour)
+        least, usual, most = RADIUS_SHARES[self.is_gaussian]
+        return max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
+
+    def _strength_of_list(self, favour: int) -> float:
+        """At which the whole list costs no more than its share of all records."""
+        return math.log(favour) * TYPICAL_LIST / (PRICE_OF_LIST * self.query.n)
+
+    def _share_for(self, strength: float) -> float:
+        """The part of the guarantee that a radius of this strength takes, nearly."""
+        if self.is_gaussian:
+            return (strength / (SLOPE * _largest(GDP, self.whole))) ** 2
+        return strength / radius_strength(self.whole)
+
     @property
     def can_pay_off(self) -> bool:
         """Whether records of very small spread would gain: from public numbers, so it may decide what is done."""
-        if self.shares.radius is None or not self.rungs(0):
+        if not self.moves_ball:
             return False
-        precise = self.center_plan(0).expected_error <= LARGEST_CENTER_ERROR * self.ball.radius
-        return precise and self.law(0).price(len(self.rungs(0)) - 1) <= LARGEST_PRICE * self.query.n
+        everything, steps = Allowance.of(self.whole), self._first_steps
+        if not steps or not self._may_go_on(self.start, everything, self.weights[0], 0):
+            return False
+        law = self._radius_law(self.start, self._after_center(everything, self.weights[0]))
+        return law.price(steps[-1]) <= LARGEST_PRICE * self.query.n
+
+    @property
+    def _first_steps(self) -> range:
+        """Down the list of radii, after the first centre."""
+        share = Allowance.of(self.whole).share(self.weights[0])
+        return self.steps(self.start, self.start.radius, self.center_plan(self.start, share).expected_error)
 
     def insist(self) -> None:
         """Raise what the last release would, before anything is read: later it cannot."""
-        if self.shares.radius is None:
+        if not self.moves_ball:
             dim = self.ball.space.dim
             rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
             farthest = self.ball.space.write(rim[0], self.ball.center)
-            self._last_in(self.ball, farthest).plan()
-        elif not self.rungs(0):
-            self._last_in(self.ball).plan()
+            self._last_query(self.start, self._least, farthest).plan()
+        elif not self._first_steps:  # then one of these is refused
+            for share in (self._least, self.whole):
+                self._last_query(self.start, share).plan()
 
-    def radius(self, depth: int) -> float:
-        """The radius of the public list at that depth: STEPS of them halve it."""
-        return self.ball.radius * math.exp2(-depth / STEPS)
+    @property
+    def _least(self) -> Guarantee:
+        """What the last release has at least."""
+        return Allowance.of(self.whole).share(LEAST_LEFT if self.rounds is None else self.options.left(self.rounds))
 
-    def center_plan(self, depth: int) -> Plan:
-        """The release of a centre in a ball of that depth."""
-        return self._once("center", depth, lambda: self._center_in(self._ball(depth)).plan())
+    # --- plans -----------------------------------------------------------------------------------------------
 
-    def mean_plan(self, depth: int) -> Plan | None:
-        """The last release, if it exists in a ball of that depth: float64 may be too coarse for it."""
-        return self._once("mean", depth, lambda: self._mean_plan(depth))
+    def center_query(self, body: Body, share: Guarantee) -> Query:
+        """What is asked for a private centre: moments, in one pass, in any body."""
+        shaped = ShapedMean(body.radius, body.axes, Moments(self._second, is_coarse=True))
+        return Query(body.ball, self.query.n, share, self.noise.name, statistic=shaped)
 
-    def _mean_plan(self, depth: int) -> Plan | None:
-        try:
-            return self._last_in(self._ball(depth)).plan()
-        except RiemdpError:
-            return None
+    @property
+    def _second(self) -> str:
+        """Which second moments centres come with."""
+        if not self.shapes:
+            return "trace"
+        return "full" if self.ball.space.dim <= FULL_WITH_GAUSSIAN else "diagonal"
 
-    def _center_in(self, ball: Ball) -> Query:
-        """What is asked for a centre."""
-        return center_query(self.query, ball, self.shares.center)
+    def center_plan(self, body: Body, share: Guarantee) -> Plan:
+        """The release of a centre; its predicted error is that of narrowed coordinates, whatever the axes."""
+        if (body.radius, share) not in self._centers:
+            plan = self.center_query(body, share).plan_one(self.noise)
+            error = plan.scale * math.sqrt(self.noise.mean_square(self.ball.space.dim))
+            self._centers[body.radius, share] = replace(plan, expected_error=error)
+        return self._centers[body.radius, share]
 
-    def _last_in(self, ball: Ball, footpoint: Array | None = None) -> Query:
-        """What is asked at last: the query itself, in the ball that was found."""
-        return replace(self.query, ball=ball, guarantee=self.shares.mean, footpoint=footpoint, adapt=False)
+    def _last_query(self, body: Body, share: Guarantee, footpoint: Array | None = None) -> Query:
+        """What is asked at last: the query itself in the body that was found, or its linear form."""
+        last = replace(self.query, ball=body.ball, guarantee=share, footpoint=footpoint, adapt=False)
+        if not self.is_linear:
+            return last
+        statistic = ShapedMean.within(body.ball.space, body.radius, body.axes)
+        return replace(last, statistic=statistic, mechanism=self.noise.name)
 
-    def _ball(self, depth: int) -> Ball:
-        return Ball(self.ball.space, self.ball.center, self.radius(depth))
+    def _has_last(self, radius: float) -> bool:
+        """Whether the last release exists in a body of that radius, with as little or as much as it may have.
 
-    def rungs(self, depth: int) -> range:
-        """Depths that may follow this one: this one first, if the mean exists there."""
-        return self._once("rungs", depth, lambda: self._rungs(depth))
+        Float64 may be too coarse for it. Other axes change nothing.
+        """
+        if radius not in self._exists:
+            try:
+                body = self.start.around(self.ball.center, radius, self.start.axes)
+                plans = [self._last_query(body, share).plan() for share in (self._least, self.whole)]
+            except RiemdpError:
+                plans = []
+            self._exists[radius] = bool(plans)
+        return self._exists[radius]
 
-    def _rungs(self, depth: int) -> range:
-        room = self.radius(depth) / (DEEPEST * self.center_plan(depth).expected_error)
-        first, last = depth, depth + max(0, math.floor(STEPS * math.log2(room)))
-        while first <= last and self.mean_plan(first) is None:
+    def steps(self, body: Body, top: float, error: float) -> range:
+        """Steps down the list of radii that may follow: 0, which stands for the body as it was, first.
+
+        Where no last release exists there, the first that has one comes first.
+        """
+        lowest = max(top / (DEEPEST * error), 1.0)
+        first, last = 0, 1 + math.floor(STEPS * math.log2(lowest))
+        while first <= last and not self._has_last(radius_at(top, first) if first else body.radius):
             first += 1
-        while last > first and self.mean_plan(last) is None:
+        while last > first and not self._has_last(radius_at(top, last)):
             last -= 1
         return range(first, last + 1)
 
-    def radii(self, depth: int) -> list[float]:
-        """Those of the rungs, but for the first."""
-        return self._once("radii", depth, lambda: [self.radius(rung) for rung in self.rungs(depth)[1:]])
+    def _spare(self, body: Body, share: Guarantee) -> float:
+        """How many records on one side would move the mean as much as noise of the last release does."""
+        error = self.center_plan(body, share).expected_error
+        return self.options.spare * self.query.n * error / body.radius
 
-    def law(self, depth: int) -> RadiusLaw:
-        """Of the next rung."""
-        return self._once("law", depth, lambda: self._law(self.rungs(depth)[0]))
+    def _radius_law(self, body: Body, allowance: Allowance) -> RadiusLaw:
+        """Of the next step."""
+        share = allowance.share(self.weights[1])
+        spare = min(self._spare(body, allowance.after(share).rest), self.query.n)
+        return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)
 
-    def _law(self, first: int) -> RadiusLaw:
-        plan, share = self.mean_plan(first), self.shares.radius
-        assert plan is not None
-        assert share is not None
-        spare = self.options.spare * self.query.n * plan.expected_error / self.radius(first)
-        return RadiusLaw(radius_strength(share), math.floor(min(spare, self.query.n)))
+    def _after_center(self, allowance: Allowance, weight: float) -> Allowance:
+        return allowance.after(allowance.share(weight))
 
-    def _once(self, what: str, depth: int, make: Callable[[], T]) -> T:
-        if (what, depth) not in self._known:
-            self._known[what, depth] = make()
-        found: T = self._known[what, depth]
-        return found
+    # --- the rounds ------------------------------------------------------------------------------------------
 
     def find(self, records: Bounded, chance: Chance) -> Found:
-        """The ball, by the operating system's bits or by seeded ones."""
-        found = Found(records)
-        for _ in range(self.rounds):
-            found = self._shrink(self._recentre(found, chance), found, chance)
+        """The body, by the operating system's bits or by seeded ones."""
+        found = Found(self.start, records, Allowance.of(self.whole))
+        if self.rounds is not None:
+            for _ in range(self.rounds):
+                found = self._round(found, self.weights[0], chance)
+            return found
+        for weight in self._efforts():
+            found = self._as_long_as_it_pays(found, weight, chance)
         return found
 
-    def _recentre(self, found: Found, chance: Chance) -> Found:
-        """Around a private mean, moved into the ball if noise has carried it out."""
-        plan, ball = self.center_plan(found.depth), found.records.ball
-        point = chance.point(self._center_in(ball).law(plan), found.records)
-        near = Ball(ball.space, into_ball(point, ball), ball.radius)
-        stage = _stage("centre", self.shares.center, plan, near)
-        return replace(found, records=found.records.moved(near), stages=(*found.stages, stage))
+    def _efforts(self) -> list[float]:
+        """Parts of the guarantee for centres: the usual one, then what a precise shape needs."""
+        usual = self.weights[0]
+        return [usual, max(usual, SETTLING)] if self.shapes else [usual]
 
-    def _shrink(self, near: Found, before: Found, chance: Chance) -> Found:
-        """To a private radius; the first one of the list stands for the ball as it was before."""
-        share = self.shares.radius
-        if share is None:
-            return replace(before, footpoint=near.records.ball.center, stages=near.stages)
-        rungs, law = self.rungs(near.depth), self.law(near.depth)
-        depth = rungs[chance.step(law, lambda: near.records.outside(self.radii(near.depth)))]
-        records = before.records if depth == before.depth else near.records.shrunk(self.radius(depth))
-        ball = records.ball
-        stage = Stage("radius", share, MECHANISM, 1.0, 1 / law.strength, ball.center, ball.radius)
-        return replace(before, records=records, depth=depth, stages=(*near.stages, stage))
+    def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
+        """Rounds with centres of this weight, until one of them gains little or cannot be paid."""
+        while self._may_go_on(found.body, found.allowance, weight, len(found.stages) // 2):
+            before, found = found, self._round(found, weight, chance)
+            if gain(before.body, found.body) < ENOUGH[self.is_gaussian]:
+                break
+        return found
+
+    def _may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
+        """Whether another round is possible and can help: from public numbers, and what was released."""
+        if made >= MOST_ROUNDS or allowance.left - weight - self.weights[1] < LEAST_LEFT:
+            return False
+        error = self.center_plan(body, allowance.share(weight)).expected_error
+        return error <= LARGEST_CENTER_ERROR * body.radius
+
+    def _round(self, found: Found, weight: float, chance: Chance) -> Found:
+        """A centre, axes, and a radius; the first one of the list stands for the body as it was before."""
+        body, share = found.body, found.allowance.share(weight)
+        query, plan = self.center_query(body, share), self.center_plan(body, share)
+        law = query.law(plan)
+        drawn = chance.point(law, found.records)
+        center, axes = into_ball(drawn, body.ball), self._axes(law, drawn, body)
+        if not self.moves_ball:
+            near = body.around(center, body.radius, body.axes)
+            return replace(found.with_stage("centre", share, plan, near), footpoint=center)
+        near = body.around(center, same_noise(body, axes), axes)
+        after = found.with_stage("centre", share, plan, near)
+        return self._shrunk(after, near, error_seen(plan, body, axes), chance)
+
+    def _axes(self, law: ReleaseLaw, drawn: Drawn, body: Body) -> Axes | None:
+        """Post-processing: those that the moments promise the least noise for."""
+        statistic = law.statistic
+        assert isinstance(statistic, ShapedMean)
+        if not self.shapes:
+            return body.axes
+        first, second = (visible.vectors[0] for visible in drawn.noisy)
+        axes = fitted_axes(statistic.noisy(first, second, body.ball), body.radius, body.axes)
+        return axes if same_noise(body, axes) >= SMALLEST_RADIUS else body.axes
+
+    def _shrunk(self, found: Found, near: Body, error: float, chance: Chance) -> Found:
+        """To a private radius around the new centre, along the new axes; or the body as it was before."""
+        steps, share = self.steps(found.body, near.radius, error), found.allowance.share(self.weights[1])
+        law = self._radius_law(found.body, found.allowance)
+        step = steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
+        if step == 0:
+            body, records = found.body, found.records
+        else:
+            body = near.around(near.ball.center, radius_at(near.radius, step), near.axes)
+            records = found.records.moved(body.ball)
+        plan = Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
+        after = found.with_stage("radius", share, plan, body, min(law.spare + math.ceil(law.price(1)), self.query.n))
+        return replace(after, body=body, records=records)
+
+    def _outside(self, records: Bounded, near: Body, steps: range) -> list[int]:
+        """How many records are outside each radius of the list but the first: seen in a body that is larger.
+
+        Where the space has none that is larger, they are moved into the first body and outside the second.
+        """
+        wider = near.around(near.ball.center, WIDER * near.radius, near.axes)
+        vectors = ShapedMean(wider.radius, wider.axes).vectors(records.moved(wider.ball))
+        return vectors.outside([radius_at(near.radius, step) for step in steps[1:]])
 
     def run(self, records: Bounded, chance: Chance) -> Last:
-        """All rounds, and the last release, which is on record as a stage too."""
+        """All rounds, and the last release of all that is left, which is on record as a stage too."""
         found = self.find(records, chance)
-        ball = found.records.ball
-        query = self._last_in(ball, found.footpoint)
-        plan = self.mean_plan(found.depth) if self.shares.radius else query.plan()
-        assert plan is not None  # rungs have one; so does the given ball if only the footpoint moves
-        stage = _stage("mean", self.shares.mean, plan, ball)
-        return Last(chance.point(query.law(plan), found.records), plan, (*found.stages, stage))
+        share = found.allowance.rest
+        query = self._last_query(found.body, share, found.footpoint)
+        plan = query.plan()
+        stages = found.with_stage("mean", share, plan, found.body).stages
+        return Last(chance.point(query.law(plan), found.records), query, plan, stages)
+
+    # --- predictions -----------------------------------------------------------------------------------------
 
     @property
     def error_without_luck(self) -> float:
-        """Predicted, if no smaller ball is found."""
-        plan = self._last_in(self.ball).plan() if self.shares.radius is None else self.mean_plan(self.rungs(0)[0])
-        assert plan is not None  # rungs have one
-        return plan.expected_error
+        """Predicted, if no smaller body is found."""
+        radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
+        body = self.start.around(self.ball.center, radius, self.start.axes)
+        return self._last_query(body, self._least).plan().expected_error
 
     def predict(self, spread: float) -> Plan:
         """Predicted error if nearly all records are within `spread` of their mean: a public supposition.
 
         A centre with error e sees them within sqrt(s^2 + e^2 + 2 s e/sqrt(d)), the last term for the direction of e
-        among d; the radius drawn is on average larger by EXCESS.
+        among d. Shapes are not foreseen.
         """
-        depth = 0
-        for _ in range(self.rounds if self.shares.radius else 0):
-            error = self.center_plan(depth).expected_error
-            along = 2 * spread * error / math.sqrt(self.ball.space.dim)
-            needed = EXCESS * math.sqrt(spread**2 + error**2 + along)
-            rungs = self.rungs(depth)
-            depth = max([i for i in rungs if self.radius(i) >= needed], default=rungs[0])
-        plan = self.mean_plan(depth)
-        assert plan is not None
-        return replace(plan, guarantee=self.query.guarantee, rounds=self.rounds, note=self._note(depth))
+        radius, allowance, made = self.start.radius, Allowance.of(self.whole), 0
+        for weight in self._efforts() if self.rounds is None else [self.weights[0]] * self.rounds:
+            while self._foresees_a_round(radius, allowance, weight, made):
+                before, radius = radius, self._foreseen(radius, allowance, weight, spread)
+                allowance, made = self._after_center(allowance, weight), made + 1
+                allowance = allowance.after(allowance.share(self.weights[1])) if self.weights[1] else allowance
+                if before < ENOUGH[self.is_gaussian] * radius or self.rounds is not None:
+                    break
+        body = self.start.around(self.ball.center, radius, self.start.axes)
+        plan = self._last_query(body, allowance.rest).plan()
+        return replace(plan, guarantee=self.query.guarantee, rounds=made, note=self._note(radius))
 
-    def _note(self, depth: int) -> str:
-        if self.shares.radius is None:
+    def _foresees_a_round(self, radius: float, allowance: Allowance, weight: float, made: int) -> bool:
+        body = self.start.around(self.ball.center, radius, self.start.axes)
+        return self.rounds is not None or self._may_go_on(body, allowance, weight, made)
+
+    def _foreseen(self, radius: float, allowance: Allowance, weight: float, spread: float) -> float:
+        """The radius that a round is expected to find in a body of this radius."""
+        body = self.start.around(self.ball.center, radius, self.start.axes)
+        error = self.center_plan(body, allowance.share(weight)).expected_error
+        if not self.moves_ball:
+            return radius
+        along = 2 * spread * error / math.sqrt(self.ball.space.dim)
+        needed = looseness(self.favour) * math.sqrt(spread**2 + error**2 + along)
+        steps = self.steps(body, radius, error)
+        step = max([i for i in steps if radius_at(radius, i) >= needed], default=steps[0])
+        return radius_at(radius, max(step, 1))
+
+    def _note(self, radius: float) -> str:
+        if not self.moves_ball:
             return "the footpoint is a private mean"
-        law, n = self.law(0), self.query.n
-        given_up = min(n, law.spare + math.ceil(law.price(depth)))
+        n, after = self.query.n, self._after_center(Allowance.of(self.whole), self.weights[0])
+        law = self._radius_law(self.start, after)
+        depth = STEPS * math.log2(self.start.radius / radius)
+        given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
         return (
-            f"a private ball of radius about {self.radius(depth):.3g}; up to about {given_up:,} of {n:,} records may "
+            f"a private ball of radius about {radius:.3g}; up to about {given_up:,} of {n:,} records may "
             "be moved onto its rim, which costs more than the noise if they are outliers on one side"
         )
 
 
-def _stage(task: str, share: Guarantee, plan: Plan, ball: Ball) -> Stage:
-    return Stage(task, share, plan.mechanism, plan.sensitivity, plan.scale, ball.center, ball.radius)
+# The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...
+SLOPE = 4 / math.sqrt(2 * math.pi)
+
+
+def _has_model(space: Any) -> bool:
+    """Whether all curved factors know their Fréchet function."""
+    return all(part.is_flat or part.has(FrechetModel) for part in space.parts)
 
 
 def into_ball(drawn: Drawn, ball: Ball) -> Array:
@@ -286,24 +451,16 @@ def into_ball(drawn: Drawn, ball: Ball) -> Array:
         return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
-def center_query(query: Query, ball: Ball, share: Guarantee) -> Query:
-    """What is asked for a private centre: a tangent mean, which needs no more than one pass, in any ball."""
-    return Query(ball, query.n, share, statistic=TangentMean.name)
-
-
 def adaptive_for(query: Query) -> Adaptive | None:
     """How the release adapts to the records; None if it does not, or if that cannot pay off."""
     options = adaptation(query.adapt)
     if options is None:
         return None
     _refuse_with_adaptation(query, options)
-    wholes = sorted(divisible(query.guarantee), key=lambda w: center_query(query, query.ball, w).plan().expected_error)
-    candidates = [
-        Adaptive(query, options, rounds, Shares.of(whole, options, rounds))
-        for whole in wholes
-        for rounds in ((3, 2, 1) if options.rounds is None else (options.rounds,))
-        if options.left(rounds) > 0
-    ]
+    candidates = sorted(
+        (Adaptive(query, options, whole, options.rounds) for whole in divisible(query.guarantee)),
+        key=lambda one: one.center_plan(one.start, one.whole).expected_error,
+    )
     if options.rounds is None:
         return next((candidate for candidate in candidates if candidate.can_pay_off), None)
     candidates[0].insist()
@@ -326,4 +483,4 @@ def _refuse_with_adaptation(query: Query, options: Adaptation) -> None:
 def _lives_at_centre(query: Query) -> bool:
     """Whether the statistic takes no footpoint: then nothing is gained from a private centre alone."""
     is_tangent = query.statistic_name == TangentMean.name and not query.ball.space.is_flat
-    return is_tangent or query.statistic_name == Moments.name
+    return is_tangent or query.statistic_name == Moments.name or isinstance(query.statistic, ShapedMean)

@@ -10,13 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
 from riemdp.errors import MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.capabilities import Chords, Embedding, Landmarks, Spectra
 from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY
 from riemdp.mechanisms.baselines import landmark_widths
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball
 from riemdp.errors import InputError
 from riemdp.io.values import Kind, Value
 from riemdp.kernels.constants import UNIT_ROUNDOFF
@@ -25,9 +26,10 @@ from riemdp.manifolds import Euclidean, Space
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.bounded import LARGEST_RADIUS, SMALLEST_RADIUS, Ball, Bounded
-from riemdp.privacy.release import Drawn, Release
+from riemdp.privacy.bounded import Bounded
 from riemdp.regions import Noisy
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.release import Release
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
 
 ROUNDING = "the stated bounds on the rounding errors of the mean's evaluation hold"
@@ -154,8 +156,13 @@ class ReleaseLaw:
 
     def simulate(self, value: Any, rng: np.random.Generator, size: int) -> Value:
         """Seeded draws."""
+        points: Value = self.simulated(value, rng, size).points
+        return points
+
+    def simulated(self, value: Any, rng: np.random.Generator, size: int) -> Drawn:
+        """The same, with the vectors that they were made of."""
         noisy = [Visible(self.mechanism.simulate(*place, rng, size)) for place in self._places(value)]
-        return self.statistic.finish(noisy, self.ball, self.n)
+        return Drawn(self.statistic.finish(noisy, self.ball, self.n), None, noisy)
 
     def _places(self, value: Any) -> list[tuple[Any, float, Ball, Array]]:
         """(part of the value, scale, room, footpoint in the room), for each room."""

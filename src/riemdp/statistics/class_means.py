@@ -18,23 +18,29 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD, assumptions, counted
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
+from riemdp.caching import cached_property
 from riemdp.errors import MechanismError
 from riemdp.io.identities import Identities, identities
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Product
 from riemdp.manifolds.base import FARTHEST, Array
-from riemdp.mechanisms import Mechanism, by_name
+from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
-from riemdp.privacy.bounded import Ball, Bounded, mean_of_sum
+from riemdp.privacy.bounded import Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Plan, Release, recorded, reserved
+from riemdp.privacy.reservation import ENTROPY, reserved
+from riemdp.releases.plan import Plan
+from riemdp.releases.recorded import recorded
+from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import divisible, split
-from riemdp.statistics.base import ROUNDING, Statistic, vectors_up_to
+from riemdp.statistics.base import Statistic, vectors_up_to
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import tangent_mean_sensitivity, with_solver_error
-from riemdp.statistics.worth import Doubt, doubts_about, warn_of
+from riemdp.statistics.worth import Doubt, Subject, doubts_about, warn_of
+from riemdp.summaries.class_means import ClassMeans
 
 CLASS_MEANS = "tangent-means-of-classes"  # those of a PrivateMDM with private labels: a point of a product
 WITHIN_CLASSES = (
@@ -265,26 +271,50 @@ class ClassSums(Statistic):
         return np.asarray((shares < RARE * deviation) & (shares < shares.max()))
 
 
-def joint_means(
-    records: Any, labels: Array, classes: int, ball: Ball, guarantee: Guarantee, ledger: Ledger | None,
-    *, mechanism: str, calibration: str, note: str, groups: Any = None, unit: str = RECORD,
-) -> tuple[Release, Array]:  # fmt: skip
-    """The means of all classes as one release, private also in the labels; and which classes are rare in it."""
-    require_ledger(ledger)
-    inside, why = Labelled(Bounded(records, ball), labels), ANY_CLASS
-    if groups is not None:
-        who = identities(groups, inside.n)
-        inside, why = Labelled.of_people(records, ball, who, labels, classes), ANY_CLASSES
-    query = Query(ball, inside.n, guarantee, calibration=calibration, statistic=ClassSums(classes), unit=unit)
-    query = replace(query, mechanism=_noise_for_labels(mechanism))
-    plan = query.plan()
-    warn_of(_doubts_about_classes(query, classes, plan))
-    law, what = query.law(plan), f"{CLASS_MEANS} of {counted(inside.n, unit)}, {plan.mechanism}"
-    joint = guarantee.with_assumptions(*assumptions(unit), ENTROPY, ROUNDING, why)
-    with reserved(joint, what, ledger, note, unit) as paid:
-        drawn = paid.draw(lambda: law.value(inside), law)
-        made = recorded(drawn, paid, plan, ball=_copies(ball, classes), statistic=CLASS_MEANS, n=inside.n)
-    return made, ClassSums(classes).with_noise(by_name(plan.mechanism)).rare(drawn.noisy, plan.scale)
+@dataclass(frozen=True, eq=False)
+class JointMeans:
+    """The means of all classes as one release, private also in the labels: everything public about it is settled."""
+
+    records: Labelled
+    labels: tuple[Any, ...]
+    query: Query
+    why: str
+
+    @classmethod
+    def of(
+        cls, X: Any, among: Array, labels: tuple[Any, ...], ball: Ball, guarantee: Guarantee,
+        *, mechanism: str = "auto", calibration: str = "analytic", groups: Any = None, unit: str = RECORD,
+    ) -> JointMeans:  # fmt: skip
+        """Of records whose labels have these places among all of them; of people, if groups say whose they are."""
+        records, why = Labelled(Bounded(X, ball), among), ANY_CLASS
+        if groups is not None:
+            who = identities(groups, records.n)
+            records, why = Labelled.of_people(X, ball, who, among, len(labels)), ANY_CLASSES
+        asked: dict[str, Any] = {"mechanism": _noise_for_labels(mechanism), "calibration": calibration, "unit": unit}
+        return cls(records, labels, Query(ball, records.n, guarantee, statistic=ClassSums(len(labels)), **asked), why)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Refuses what does not exist."""
+        return self.query.plan()
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What public numbers say against it."""
+        return _doubts_about_classes(self.query, len(self.labels), self.plan)
+
+    def release(self, ledger: Ledger | None, note: str = "") -> ClassMeans:
+        """Made, once it is paid for."""
+        query, plan, n = self.query, self.plan, self.records.n
+        law, what = query.law(plan), f"{CLASS_MEANS} of {counted(n, query.unit)}, {plan.mechanism}"
+        joint = query.guarantee.with_assumptions(*assumptions(query.unit), ENTROPY, self.why)
+        with reserved(joint, what, ledger, note, query.unit) as paid:
+            drawn = paid.draw(lambda: law.value(self.records), law)
+            made = recorded(drawn, paid, plan, ball=_copies(query.ball, len(self.labels)), statistic=CLASS_MEANS, n=n)
+        sums = law.statistic
+        assert isinstance(sums, ClassSums)
+        left_out = tuple(sums.rare(drawn.noisy, plan.scale).tolist())
+        return ClassMeans(**vars(made), labels=self.labels, left_out=left_out)
 
 
 def _noise_for_labels(mechanism: str) -> str:
@@ -306,7 +336,8 @@ def _doubts_about_classes(query: Query, classes: int, plan: Plan) -> list[Doubt]
     def predict(records: int, promise: Guarantee) -> float:
         return of_one(replace(query, n=records, guarantee=promise).plan())
 
-    return doubts_about(predict, query.n, query.guarantee, query.ball.radius, of_one(plan))
+    about = Subject(query.n, query.unit, "mean of each class")
+    return doubts_about(about, predict, query.guarantee, query.ball.radius, of_one(plan))
 
 
 def _copies(ball: Ball, count: int) -> Ball:

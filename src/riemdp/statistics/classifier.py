@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from riemdp.errors import InputError
-from riemdp.io.values import WRITER
+from riemdp.io.values import WRITER, plain_labels, read_labels
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Bounded
-from riemdp.privacy.release import Release
+from riemdp.releases.release import Release
 from riemdp.statistics.features import Features
 
 OWN = ("features", "labels", "entry")  # fields, beside those of every release
@@ -57,27 +57,16 @@ class ClassifierRelease(Release):
     # --- files -----------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data, from which `from_dict` makes the same; labels have to be texts or numbers."""
-        odd = [label for label in self.labels if not isinstance(label, str | int | float)]
-        if odd:
-            raise InputError(f"a label is a {type(odd[0]).__name__}: files hold texts and numbers, use those.")
-        return super().to_dict() | {"features": self.features.to_dict(), "labels": list(self.labels)}
+        """Plain JSON data, from which `from_dict` makes the same; labels that are no numbers become texts."""
+        return super().to_dict() | {"features": self.features.to_dict(), "labels": plain_labels(self.labels)}
 
     @classmethod
     def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
         read = super()._read({name: value for name, value in found.items() if name not in OWN})
         features = Features.from_dict(found["features"], read["space"].dim)
-        labels, entry = _labels(found["labels"]), found.get("entry")
+        labels, entry = read_labels(found["labels"]), found.get("entry")
         if np.shape(read["value"]) != ((read["space"].dim + 1) * len(labels),):
             raise InputError(f"value does not fit the labels of the classifier: pass what {WRITER} wrote.")
         if entry is not None and (type(entry) is not int or entry < 1):
             raise InputError(f"entry = {entry!r:.100} is not that of a ledger: pass what {WRITER} wrote.")
         return read | {"features": features, "labels": labels, "entry": entry}
-
-
-def _labels(data: Any) -> tuple[Any, ...]:
-    """Texts or numbers, each once."""
-    is_plain = isinstance(data, list) and all(isinstance(label, str | int | float) for label in data)
-    if not is_plain or not data or len(set(data)) < len(data):
-        raise InputError(f"labels are not those of a classifier: pass what {WRITER} wrote.")
-    return tuple(data)

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.io.sources import stepwise
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.release import Plan, Stage
-from riemdp.statistics.adaptive import Chance
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Stage
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
+from riemdp.statistics.chance import Chance
 from riemdp.statistics.query import Query
 
 AVERAGED = 0.7  # the share of the steps, the later ones, whose points are averaged: noise averages out

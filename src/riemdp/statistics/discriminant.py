@@ -8,6 +8,7 @@ the covariance within classes, which is that of all records less that between th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -15,16 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.release import Plan, Stage
-from riemdp.statistics.adaptive import Exact
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Stage
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
+from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, LEAST_OF_EDGE, LEAST_SPREAD, Features, LabelledFeatures
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
@@ -32,6 +34,7 @@ from riemdp.statistics.query import Query
 from riemdp.statistics.sensitivity import with_solver_error
 from riemdp.summaries.spread import NoisyMoments, noise_edge
 
+LEAST_RATIO = 1e-10  # of variances that float64 tells apart
 LEAST_WITHIN = 0.2  # of the variance of all records, that within classes is not believed to be less
 ROOT_OF_TWO = 1.4142135623730951  # not below it
 ROOT_OF_HALF = 0.7071067811865475  # not above it
@@ -131,7 +134,7 @@ class Discriminant(LinearClassifier):
     def query(self) -> Query:
         """What is asked of the features."""
         body = vectors_up_to(1.0, self.ball.space.dim)
-        return Query(body, self.n, self.shares[2], mechanism=self.mechanism, statistic=ClassMoments(self.classes))
+        return Query(body, self.n, self.shares.learnt, mechanism=self.mechanism, statistic=ClassMoments(self.classes))
 
     @cached_property
     def plan(self) -> Plan:
@@ -145,13 +148,19 @@ class Discriminant(LinearClassifier):
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """Moments of the features, and what follows from them."""
+        return self.learnt(records, features, chance, lambda noisy: noisy.weights(self.class_weights), self.name)
+
+    def learnt(
+        self, records: Labelled, features: Features, chance: Exact, weights: Callable[[NoisyClasses], Array], task: str
+    ) -> Learnt:
+        """Whatever weights are made of the classes' moments, one draw of which is all that is spent."""
         place, plan, law = records.records.ball, self.plan, self.query.law(self.plan)
         assert isinstance(law.statistic, ClassMoments)
         known: Any = LabelledFeatures.of(records, features)
         drawn = chance.point(law, known)
         noisy = NoisyClasses.of([one.vectors[0] for one in drawn.noisy], law.statistic, plan.scale, self.n)
         facts = (plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
-        return Learnt(noisy.weights(self.class_weights), drawn.grid, Stage(self.name, self.shares[2], *facts))
+        return Learnt(weights(noisy), drawn.grid, Stage(task, self.shares.learnt, *facts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +198,16 @@ class NoisyClasses:
         noise = means.shape[1] * self.noise / self.shares**2
         return np.asarray(means * np.maximum(1 - noise / np.maximum(squares, 1e-300), 0.0)[:, None])
 
+    def step(self, class_weights: Array) -> Array:
+        """(d + 1, classes): the gradient of the logistic loss at 0, as far as a discriminant of even features would go.
+
+        Sums, not means: a share that noise has made small does not blow anything up.
+        """
+        sums = class_weights[:, None] * np.column_stack([self.sums, INTERCEPT * self.shares])
+        slope = sums - sums.mean(axis=0)
+        noise = slope[:, :-1].size * self.noise / max(float(np.square(slope[:, :-1]).sum()), 1e-300)
+        return np.asarray(slope.T * slope.size * max(1 - noise, LEAST_WITHIN))
+
     def weights(self, class_weights: Array) -> Array:
         """(d + 1, classes), from the class means and the covariance of all records.
 
@@ -204,7 +223,8 @@ class NoisyClasses:
 
 
 def _certain(moments: NoisyMoments) -> Array:
-    """The covariance of features; what noise hides is not believed to be small."""
+    """The covariance of features; what noise or float64 hides is not believed to be small."""
     spread = moments.about_mean(1.0)
     floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), LEAST_SPREAD**2)
-    return np.asarray((spread.directions * np.maximum(spread.variances, floor)) @ spread.directions.T)
+    variances = np.maximum(spread.variances, max(floor, LEAST_RATIO * spread.variances.max()))
+    return np.asarray((spread.directions * variances) @ spread.directions.T)

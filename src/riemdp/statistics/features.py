@@ -9,24 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.errors import InputError
 from riemdp.io.rows import Rows
 from riemdp.io.values import WRITER, read_numbers
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.scalars import lengths
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Stage
-from riemdp.statistics.adaptive import Chance
+from riemdp.privacy.bounded import Bounded
+from riemdp.releases.release import Stage
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Chance
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
-from riemdp.summaries.spread import NoisyMoments, noise_edge
+from riemdp.summaries.spread import NoisyMoments, Spread, noise_edge
 
 # Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
 # 2^14 records, then add up exactly in float64.
@@ -34,8 +34,10 @@ FEATURE_BITS = 19
 INTERCEPT = 0.25  # the last feature of every record: as long as a usual residual in one direction
 LENGTHS = 72  # on the list of lengths: down to a 4,096th
 OUTSIDE = 0.25  # the share of the records that may be shortened for nothing
+FAVOUR, HIDES_NOTHING = 2, 100.0  # of the next shorter length; the strength from which on it is no matter of chance
 # Below these, no direction's spread is believed: a share of the edge of the noise's spectrum, and one of the radius.
-LEAST_OF_EDGE, LEAST_SPREAD = 0.3, 1e-6
+LEAST_OF_EDGE, LEAST_SPREAD = 0.5, 1e-6
+SHORTENED = 0.7  # of the root mean square length: to this, records are shortened before their shape is looked at
 
 
 Factors = Callable[[Array, Array], tuple[Array, Array]]  # (features, labels) of a block -> whole numbers a, b
@@ -58,11 +60,15 @@ class Features:
         """matrix (v - offset): what the length is about."""
         return row_products(coords - self.offset, self.matrix.T)
 
+    def scaled(self, coords: Array) -> Array:
+        """matrix (v - offset)/length, however long."""
+        return self.raw(coords) / self.length
+
     def vectors(self, coords: Array) -> Array:
         """u (n, d), each row by itself; whatever the numbers are, none is longer than 1."""
         step = 2.0**-FEATURE_BITS
         with np.errstate(all="ignore"):
-            vectors = self.raw(coords) / self.length
+            vectors = self.scaled(coords)
             vectors = vectors * np.minimum(1.0, (1 - step) / lengths(vectors))[:, None]
             cut = np.trunc(vectors / step) * step
         cut[~(np.square(cut).sum(axis=1) <= 1.0)] = 0.0  # exact: squares of 19 bits; not a number counts as 0
@@ -113,38 +119,57 @@ class LabelledFeatures:
         Rows with the same `among` are added as integers, and all of these sums over their least common multiple.
         """
         most = 1 if isinstance(self.among, int) else int(self.among.max(initial=1))
-        task = partial(_products, factors=factors, labels=self.labels, among=self.among, most=most)
+        task = _Products(factors, self.labels, self.among, most)
         sums, multiple = self.features.total(task), math.lcm(*range(1, most + 1))
         total = sum(part * (multiple // (size + 1)) for size, part in enumerate(sums))
         shape, below = np.shape(total), multiple * self.n
         return np.array([int(entry) / below for entry in np.ravel(total)]).reshape(shape)
 
 
-def _products(x: Array, start: int, *, factors: Factors, labels: Array, among: Array | int, most: int) -> Array:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Products:
     """Of a block, for each `among`: aᵀ b. Floats hold every sum on the way, so it is exact in any order."""
-    rows = slice(start, start + len(x))
-    a, b = factors(x, labels[rows])
-    sizes = among if isinstance(among, int) else among[rows, None]
-    sums = [a.T @ np.where(sizes == size, b, 0.0) for size in range(1, most + 1)]
-    return np.stack(sums).astype(np.int64).astype(object)
+
+    factors: Factors
+    labels: Array
+    among: Array | int
+    most: int
+    first: int = 0  # the place of the first row that it has a label of
+
+    def within(self, start: int, stop: int) -> _Products:
+        """With the labels of these rows alone: wherever they are, nobody gets more."""
+        rows = slice(start - self.first, stop - self.first)
+        among = self.among if isinstance(self.among, int) else self.among[rows]
+        return replace(self, labels=self.labels[rows], among=among, first=start)
+
+    def __call__(self, x: Array, start: int) -> Array:
+        here = self.within(start, start + len(x))
+        a, b = self.factors(x, here.labels)
+        sizes = here.among if isinstance(here.among, int) else here.among[:, None]
+        sums = [a.T @ np.where(sizes == size, b, 0.0) for size in range(1, self.most + 1)]
+        return np.stack(sums).astype(np.int64).astype(object)
 
 
-def whitening(moments: NoisyMoments, radius: float) -> Features:
-    """Features in which the records' covariance is the identity, as far as its noise lets one see.
+def centred(moments: NoisyMoments, radius: float) -> Features:
+    """Coordinates at the mean, in units of most of their root mean square length: what the shape is about."""
+    length = SHORTENED * math.sqrt(moments.about_mean(radius).total)
+    return Features(np.eye(moments.dim), np.zeros(moments.dim), max(length, LEAST_SPREAD * radius))
+
+
+def whitened(features: Features, spread: Spread, noise: float) -> Features:
+    """Features in which the records' spread is the identity, as far as its noise lets one see.
 
     Directions in which nothing is seen but noise are not blown up beyond a part of the noise's own edge.
     """
-    spread = moments.about_mean(radius)
-    floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), (LEAST_SPREAD * radius) ** 2)
+    floor = max(LEAST_OF_EDGE * noise_edge(len(spread.variances), noise), LEAST_SPREAD**2)
     deviations = np.sqrt(np.maximum(spread.variances, floor))
     matrix = (spread.directions / deviations) @ spread.directions.T
-    longest = (radius + float(np.linalg.norm(moments.first))) / float(deviations.min())
-    return Features(np.asarray(matrix), moments.first, longest)
+    return replace(features, matrix=np.asarray(matrix / features.length))
 
 
 def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
     """The same with a length that leaves about a quarter of the records outside, drawn for a share of the guarantee."""
-    longest = features.length
+    longest = _longest(features, records.ball.radius)
     lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
 
     def outside() -> list[int]:
@@ -154,9 +179,15 @@ def with_private_length(features: Features, records: Bounded, law: RadiusLaw, ch
     return replace(features, length=[longest, *lengths_below][chance.step(law, outside)])
 
 
+def _longest(features: Features, radius: float) -> float:
+    """No raw features of records of the ball are longer."""
+    return (radius + float(np.linalg.norm(features.offset))) * float(np.linalg.norm(features.matrix, 2))
+
+
 def length_law(n: int, share: Guarantee) -> RadiusLaw:
-    """Of the length, for n records."""
-    return RadiusLaw(radius_strength(share), math.floor(OUTSIDE * n))
+    """Of the length, for n records; where a guarantee hides next to nothing, noise does not decide between lengths."""
+    strength = radius_strength(share)
+    return RadiusLaw(strength, math.floor(OUTSIDE * n), FAVOUR if strength < HIDES_NOTHING else FAVOUR**20)
 
 
 def length_stage(features: Features, share: Guarantee, law: RadiusLaw, place: Ball) -> Stage:

@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array, Space
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
-from riemdp.privacy.bounded import Ball, Bounded
-from riemdp.privacy.release import Release
+from riemdp.privacy.bounded import Bounded
+from riemdp.releases.release import Release
 from riemdp.statistics.base import Statistic, vectors_up_to
 from riemdp.statistics.moments import free_for_trace
 from riemdp.statistics.sensitivity import with_solver_error

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.arguments import finite_number, whole_number
+from riemdp.display import shown
 from riemdp.errors import ConvergenceError, InputError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import map_ranges, one_blas_thread
@@ -25,7 +26,8 @@ from riemdp.statistics.weighted import WeightedRecords, Weights, positive_weight
 LOOSEST = 1e-2
 
 
-@dataclass(frozen=True)
+@shown
+@dataclass(frozen=True, repr=False)
 class FrechetMean:
     """A Fréchet mean and how far from the exact one it can be.
 
@@ -329,6 +331,8 @@ def error_bound(model: LocalModel) -> float:
 
 def _too_tight(tol: float | None, rounding: float) -> ConvergenceError:
     """Asked for more than float64 can do; by default that is a bound that means something."""
+    if np.isinf(rounding):
+        return ConvergenceError("float64 is too coarse for these records and proves nothing: improve their condition.")
     if tol is None:
         return ConvergenceError(
             f"float64 is too coarse for these records, it certifies {rounding:.1e} only: improve their condition, or "

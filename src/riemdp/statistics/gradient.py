@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from riemdp.balls import Ball
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.gradient import Field
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.intrinsic import mean_point, require_mean_point
 from riemdp.statistics.sensitivity import kng_sensitivity

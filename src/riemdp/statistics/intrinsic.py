@@ -12,13 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from riemdp.balls import Ball
 from riemdp.errors import MechanismError, RiemdpError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.capabilities import ClosedFormMean, FrechetModel
 from riemdp.manifolds.scalars import t_cot, t_coth
 from riemdp.mechanisms import Mechanism
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint
 from riemdp.statistics.fill import WithFill
 from riemdp.statistics.frechet import Records, error_bound, solve

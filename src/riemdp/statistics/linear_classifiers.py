@@ -1,4 +1,4 @@
-"""Linear classifiers of which every learnt number is private: a summary, a length, then the classifier's own release.
+"""Linear classifiers of which every learnt number is private: a summary, a shape and a length, then its own release.
 
 All stages are under one reservation, with shares of the guarantee that are fixed in advance, and each is a linear
 release: nothing is supposed about floating-point arithmetic (docs/proofs/classifiers.md). Why these shares:
@@ -7,6 +7,7 @@ docs/decisions/0028-classifiers.md.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,26 +17,54 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, PureDP
 from riemdp.accounting.unit import RECORD, assumptions, counted, several
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
-from riemdp.kernels.spectral import kernels_for
+from riemdp.kernels.spectral import kernels_for, without_waiting
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.mechanisms import by_name
+from riemdp.mechanisms.visible import Visible, carry
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Drawn, Plan, Reservation, Stage, recorded, reserved
+from riemdp.privacy.reservation import ENTROPY, Reservation, reserved
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.plan import Plan
+from riemdp.releases.recorded import recorded
+from riemdp.releases.release import Stage
 from riemdp.statistics.adaptation import Adaptation, divisible, split
-from riemdp.statistics.adaptive import Exact
+from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_means import ANY_CLASS, ANY_CLASSES, Labelled
 from riemdp.statistics.classifier import ClassifierRelease
-from riemdp.statistics.features import Features, length_law, length_stage, whitening, with_private_length
+from riemdp.statistics.features import Features, centred, length_law, length_stage, whitened, with_private_length
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import Prepared, prepare
 from riemdp.statistics.query import Query
-from riemdp.statistics.worth import DOUBTFUL, NOTHING_ADAPTED, USELESS, Doubt, about_promise, what_would_do
+from riemdp.statistics.shape import SecondMoment, spread_of
+from riemdp.statistics.worth import DOUBTFUL, USELESS, Doubt, Subject, about_promise, nothing_adapted, what_would_do
 from riemdp.summaries.summary import Summary
 
-# Shares of the guarantee of the summary (with its rounds of adaptation, if any) and of the length of features.
-SUMMARY_SHARE, LENGTH_SHARE = 0.25, 0.02
+# Shares of the guarantee of the summary (with its rounds of adaptation, if any), the shape and the length of features.
+SUMMARY_SHARE, SHAPE_SHARE, LENGTH_SHARE = 0.08, 0.1, 0.02
+PURE_SUMMARY_SHARE = 0.5  # where the records are is what costs most under pure epsilon
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the guarantee: of the summary, of the shape if that is asked for, of the length, and of what is learnt."""
+
+    summary: Guarantee
+    shape: Guarantee | None
+    length: Guarantee
+    learnt: Guarantee
+
+    @classmethod
+    def of(cls, whole: Guarantee, has_shape: bool) -> Shares:
+        """Shares that are constants: of the kind of guarantee, and of whether a shape is asked for."""
+        summary = PURE_SUMMARY_SHARE if isinstance(whole, PureDP) else SUMMARY_SHARE
+        weights = [summary, LENGTH_SHARE, *[SHAPE_SHARE] * has_shape]
+        first, length, *shapes, learnt = split(whole, [*weights, 1 - sum(weights)])
+        return cls(first, shapes[0] if shapes else None, length, learnt)
 
 
 def with_labels(X: Any, ball: Ball, labels: Array, classes: int, groups: Any = None) -> tuple[Bounded, Labelled]:
@@ -78,21 +107,30 @@ class LinearClassifier(ABC):
         return len(self.labels)
 
     @cached_property
-    def shares(self) -> list[Guarantee]:
-        """Of the summary, the length and what is learnt."""
-        weights = [SUMMARY_SHARE, LENGTH_SHARE, 1 - SUMMARY_SHARE - LENGTH_SHARE]
-        return split(divisible(self.guarantee)[0], weights)
+    def shares(self) -> Shares:
+        """Fixed in advance, from public numbers."""
+        whole = divisible(self.guarantee)[0]
+        second = Moments().with_noise(by_name(_mechanism(whole)))
+        return Shares.of(whole, has_shape=second.which(self.ball.space.dim) == "full")
 
     @cached_property
     def summary(self) -> Prepared:
-        """Where the records are, and how they spread."""
-        asked: dict[str, Any] = {"statistic": Moments(), "mechanism": self.mechanism, "adapt": self.adapt}
-        return prepare(Query(self.ball, self.n, self.shares[0], unit=self.unit, **asked))
+        """Where the records are, and how far they spread."""
+        asked: dict[str, Any] = {"statistic": Moments("trace"), "mechanism": self.mechanism, "adapt": self.adapt}
+        return prepare(Query(self.ball, self.n, self.shares.summary, unit=self.unit, **asked))
+
+    @cached_property
+    def shape(self) -> Query | None:
+        """In which directions they spread, of unit vectors; None where that would be noise, or too many numbers."""
+        if self.shares.shape is None:
+            return None
+        body = vectors_up_to(1.0, self.ball.space.dim)
+        return Query(body, self.n, self.shares.shape, mechanism=self.mechanism, statistic=SecondMoment())
 
     @property
     def mechanism(self) -> str:
-        """Gaussian noise wherever it gives the guarantee: the second moments then cost nothing."""
-        return "wrapped-laplace" if isinstance(self.shares[0], PureDP) else "wrapped-gaussian"
+        """Gaussian noise wherever it gives the guarantee."""
+        return _mechanism(self.shares.summary)
 
     @property
     @abstractmethod
@@ -111,8 +149,9 @@ class LinearClassifier(ABC):
     @property
     def doubts(self) -> list[Doubt]:
         """What public numbers say against the release."""
-        in_vain = [NOTHING_ADAPTED] if self.adapt and isinstance(self.summary.how, Plan) else []
-        return [*about_promise(self.guarantee, self.n), *self._doubts_about_noise(), *in_vain]
+        in_vain = [nothing_adapted(self.unit)] if self.adapt and isinstance(self.summary.how, Plan) else []
+        promise = about_promise(self.guarantee, Subject(self.n, self.unit))
+        return [*promise, *self._doubts_about_noise(), *in_vain]
 
     def _doubts_about_noise(self) -> list[Doubt]:
         share = self.noise
@@ -124,7 +163,7 @@ class LinearClassifier(ABC):
             f"of what its {several(self.unit)} can: {verdict}."
         )
         remedy = partial(what_would_do, self._noise_for, self.n, self.guarantee, 1.0, f"{DOUBTFUL:g}")
-        advice = "Have more records or spend more; plan() says how much."
+        advice = f"Have more {several(self.unit)} or spend more; plan() says how much."
         return [Doubt(text, advice, is_grave=share > USELESS, remedy=remedy)]
 
     def _noise_for(self, n: int, guarantee: Guarantee) -> float:
@@ -135,7 +174,7 @@ class LinearClassifier(ABC):
 
         `records` are those, or people, that are counted, and `labelled` what is to be told apart.
         """
-        self.plan  # noqa: B018 refuses
+        _ = self.plan, self.shape and self.shape.plan()  # refuse
         why = ANY_CLASS if self.unit == RECORD else ANY_CLASSES
         claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY, why, *self.summary.assumptions)
         what = f"{self.name} of {counted(self.n, self.unit)}"
@@ -145,11 +184,23 @@ class LinearClassifier(ABC):
     def _under(self, paid: Reservation, records: Bounded, labelled: Labelled) -> ClassifierRelease:
         chance, summary = Exact(paid), self.summary.under(paid, records)
         assert isinstance(summary, Summary)
-        place, law = summary.ball, length_law(self.n, self.shares[1])
-        features = with_private_length(whitening(summary.moments, place.radius), records.moved(place), law, chance)
-        learnt = self.learn(replace(labelled, records=labelled.records.moved(place)), features, chance)
-        stages = (*summary.stages, length_stage(features, self.shares[1], law, place), learnt.stage)
-        return self._recorded(paid, learnt, features, stages)
+        place, law = records.moved(_around_mean(summary)), length_law(self.n, self.shares.length)
+        features, shape = self._shaped(centred(summary.moments, summary.ball.radius), place, chance)
+        features = with_private_length(features, place, law, chance)
+        learnt = self.learn(replace(labelled, records=labelled.records.moved(place.ball)), features, chance)
+        length = length_stage(features, self.shares.length, law, place.ball)
+        return self._recorded(paid, learnt, features, (*summary.stages, *shape, length, learnt.stage))
+
+    def _shaped(self, features: Features, place: Bounded, chance: Exact) -> tuple[Features, list[Stage]]:
+        """Features that are even in all directions, and the stage on record; if no shape is asked for, as they are."""
+        if self.shape is None:
+            return features, []
+        plan, ball = self.shape.plan(), place.ball
+        drawn = chance.point(self.shape.law(plan), place.mapped(features.scaled, self.shape.ball))
+        facts = (plan.mechanism, plan.sensitivity, plan.scale, ball.center, ball.radius)
+        noise = plan.expected_error / math.sqrt(drawn.points.shape[1])
+        stage = Stage("shape", self.shape.guarantee, *facts)
+        return whitened(features, spread_of(drawn.points[0], noise), noise), [stage]
 
     def _recorded(
         self, paid: Reservation, learnt: Learnt, features: Features, stages: tuple[Stage, ...]
@@ -158,3 +209,20 @@ class LinearClassifier(ABC):
         facts: dict[str, Any] = {"ball": self.ball, "statistic": self.name, "n": self.n, "kind": "numbers"}
         made = recorded(drawn, paid, self.plan, stages=stages, **facts)
         return ClassifierRelease(**vars(made), features=features, labels=self.labels, entry=paid.entry)
+
+
+def _mechanism(share: Guarantee) -> str:
+    """Gaussian noise wherever it gives the guarantee: a trace then costs nothing beside a mean."""
+    return "wrapped-laplace" if isinstance(share, PureDP) else "wrapped-gaussian"
+
+
+def _around_mean(summary: Summary) -> Ball:
+    """Where features are taken: at the released mean, which is known better than the centre that it was found from.
+
+    It is read like a record, so that it is moved into the ball if noise has carried it out.
+    """
+    ball = summary.ball
+    with without_waiting():  # and with the same bits in every process
+        coords = Visible(Bounded(summary.value[None], ball)._coordinates.all())
+        center = carry(coords, np.zeros(ball.space.dim), ball)[0]
+    return Ball(ball.space, ball.space.write(center, ball.center), ball.radius)

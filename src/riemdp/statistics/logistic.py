@@ -15,19 +15,21 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.accounting.guarantee import GDP, PureDP
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms.visible import Visible
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.calibration import _largest
-from riemdp.privacy.release import Plan
+from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import split
-from riemdp.statistics.adaptive import Exact
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.descent import Descent, Objective
+from riemdp.statistics.discriminant import Discriminant, NoisyClasses
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, row_products
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
+from riemdp.statistics.worth import USELESS
 
 LONGEST_GRADIENT = 0.25
 RESIDUAL_BITS = 19
@@ -112,7 +114,11 @@ REACH = 1.5  # how far all steps may lead together, in units of n strength: beyo
 
 @dataclass(frozen=True, eq=False)
 class LogisticRegression(LinearClassifier):
-    """By descent: equal steps from 0, whose later points are averaged."""
+    """By descent: equal steps from 0, whose later points are averaged.
+
+    With pure epsilon every step adds to the noise. If even a few would drown in it, there is one unless more are asked
+    for: along class sums, whose noise is that of each class by itself.
+    """
 
     name: ClassVar[str] = "logistic-regression"
 
@@ -121,7 +127,7 @@ class LogisticRegression(LinearClassifier):
     @cached_property
     def descent(self) -> Descent:
         """How many steps and how long they are, from public numbers."""
-        share, far = self.shares[2], REACH * self.n * self._strength / LONGEST_GRADIENT
+        share, far = self.shares.learnt, REACH * self.n * self._strength / LONGEST_GRADIENT
         usual = PURE_STEPS if isinstance(share, PureDP) else max(LEAST_STEPS, math.ceil(far / LARGEST_STEP))
         steps = self.steps or min(usual, MOST_STEPS)
         loss = LogisticLoss(self.ball.space.dim, self.class_weights, min(far / steps, LARGEST_STEP))
@@ -130,12 +136,23 @@ class LogisticRegression(LinearClassifier):
     @property
     def _strength(self) -> float:
         """The mu of what is learnt; for pure epsilon, by which noise of so many numbers is as large in each."""
-        share, numbers = self.shares[2], (self.ball.space.dim + 1) * self.classes
+        share, numbers = self.shares.learnt, (self.ball.space.dim + 1) * self.classes
         return share.epsilon / math.sqrt(numbers) if isinstance(share, PureDP) else _largest(GDP, share)
+
+    @cached_property
+    def only_step(self) -> Discriminant | None:
+        """What the sums of the classes are asked from, if they are all that is asked."""
+        is_pure = isinstance(self.shares.learnt, PureDP)
+        if self.steps is not None or not is_pure or self._noise_of_steps <= USELESS:
+            return None
+        facts = (self.ball, self.n, self.guarantee, self.labels, self.class_weights, self.adapt, self.unit)
+        return Discriminant(*facts)
 
     @cached_property
     def plan(self) -> Plan:
         """Of a step; the error is that of the weights, where no record pulls them back, and less elsewhere."""
+        if self.only_step is not None:
+            return replace(self.only_step.plan, note="one step, along sums of the classes")
         step = self.descent.plans()[0]
         error = step.expected_error * self.descent.drift * self._loss.step * math.sqrt(1 - 1 / max(self.classes, 2))
         note = f"{len(self.descent.shares)} steps of this noise, along their mean gradient"
@@ -146,16 +163,26 @@ class LogisticRegression(LinearClassifier):
         assert isinstance(self.descent.objective, LogisticLoss)
         return self.descent.objective
 
+    def _first_step(self, noisy: NoisyClasses) -> Array:
+        return noisy.step(self.class_weights)
+
     @property
     def noise(self) -> float:
-        """Of steps along the gradient, against as many of the greatest length that a class of equal share can have."""
+        """Of the steps, or of the one that is taken instead of them."""
+        return self._noise_of_steps if self.only_step is None else self.only_step.noise
+
+    @property
+    def _noise_of_steps(self) -> float:
+        """Along the gradient, against as many of the greatest length that a class of equal share can have."""
         descent, body = self.descent, self._loss.body
         of_class = descent.plans()[0].expected_error * descent.drift / math.sqrt(self.classes)
         return self.classes * of_class / (len(descent.shares) * body.radius)
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """The weights to which the steps lead."""
+        if self.only_step is not None:
+            return self.only_step.learnt(records, features, chance, self._first_step, "1 step")
         descent, known = self.descent, LabelledFeatures.of(records, features)
         path = descent.run(known, chance, np.zeros(descent.objective.body.space.dim))
-        stage = descent.stage(self.shares[2], records.records.ball)
+        stage = descent.stage(self.shares.learnt, records.records.ball)
         return Learnt(path.point.reshape(-1, self.classes), path.grid, stage)

@@ -11,23 +11,29 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.accounting.unit import unit_of
 from riemdp.arguments import finite_number, whole_number
+from riemdp.balls import Ball
+from riemdp.ellipsoids import Ellipsoid
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.identities import identities
 from riemdp.io.values import Kind, written
-from riemdp.mechanisms import MECHANISMS
+from riemdp.mechanisms import MECHANISMS, by_name
+from riemdp.mechanisms.wrapped import Wrapped
 from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Plan, Release
+from riemdp.releases.plan import Plan
+from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
 from riemdp.statistics.regression import GeodesicRegression
+from riemdp.statistics.shaped import ShapedMean
 from riemdp.statistics.worth import Doubt, warn_of
 from riemdp.written import BallMapping, as_ball
 
@@ -36,7 +42,7 @@ PLANNED = [*SIMULATED, GeodesicRegression.name]
 
 
 def plan(
-    ball: Ball | BallMapping,
+    ball: Ball | Ellipsoid | BallMapping,
     n: int | None,
     guarantee: Guarantee | str,
     *,
@@ -58,8 +64,8 @@ def plan(
 
     Parameters
     ----------
-    ball : Ball or mapping
-        The public ball that holds the records; a mapping as in a YAML file, such as
+    ball : Ball, Ellipsoid or mapping
+        The public ball, or ellipsoid, that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
     n : int or None
         The number of records, which is public; of people, if the release will protect them. With `groups`, None
@@ -115,9 +121,10 @@ def plan(
     asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     _require_name(statistic, [*PLANNED, *statistic_names()])
     if statistic in (Median.name, GeodesicRegression.name):
-        made = _of_many(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
+        made = _of_many(placed(ball, asked)[0], how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
-    query = Query(as_ball(ball), how_many(n, groups), as_guarantee(guarantee), **asked)
+    place, asked = placed(ball, asked)
+    query = Query(place, how_many(n, groups), as_guarantee(guarantee), **asked)
     return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
 
 
@@ -189,6 +196,21 @@ def _require_name(statistic: Any, names: Iterable[str]) -> None:
         require_known("statistic", statistic, list(dict.fromkeys(names)))
 
 
+def placed(ball: Ball | Ellipsoid | BallMapping, asked: dict[str, Any]) -> tuple[Ball, dict[str, Any]]:
+    """The ball that holds the records, and what is asked of them: in an ellipsoid, the mean in its shape."""
+    if not isinstance(ball, Ellipsoid):
+        return as_ball(ball), asked
+    statistic = asked.get("statistic", IntrinsicMean.name)
+    if statistic != IntrinsicMean.name:
+        name = statistic.name if isinstance(statistic, Statistic) else statistic
+        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball.")
+    mechanism = asked.get("mechanism", "auto")
+    if mechanism in MECHANISMS and not isinstance(by_name(mechanism), Wrapped):
+        raise MechanismError(f"mechanism = {mechanism!r} has no noise in the shape of an Ellipsoid: pass a Ball.")
+    shaped = ShapedMean.within(ball.space, ball.reach, ball.narrowing)
+    return ball.ball, asked | {"statistic": shaped}
+
+
 def rehearse(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> Prepared:
     """What `private_mean` of n records would do, from public things alone; raises whatever it would refuse.
 
@@ -204,7 +226,7 @@ def doubts(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked
 
 def private_mean(
     X: Any,
-    ball: Ball | BallMapping,
+    ball: Ball | Ellipsoid | BallMapping,
     guarantee: Guarantee | str,
     *,
     mechanism: MechanismName = "auto",
@@ -228,8 +250,8 @@ def private_mean(
     ----------
     X : array of shape (n, *point_shape)
         The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
-    ball : Ball or mapping
-        The public ball that holds the records; a mapping as in a YAML file, such as
+    ball : Ball, Ellipsoid or mapping
+        The public ball, or ellipsoid, that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
     guarantee : Guarantee or str
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
@@ -245,8 +267,8 @@ def private_mean(
         "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
         a `private_summary`.
     adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+        Whether, and how, to spend part of the guarantee on a private ball, or with Gaussian noise an ellipsoid, as
+        small as the records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
     groups : sequence of ids, of shape (n,), optional
         Whose record each is, if people have several: texts, numbers, categories or objects; a record whose id is
         missing is a person of its own. The mean is then one over people, each of whom counts once, by the mean of the
@@ -304,12 +326,14 @@ def private_mean(
 
 
 def prepared_for(
-    X: Any, ball: Ball | BallMapping, guarantee: Guarantee | str, groups: Any, unit: str | None, **asked: Any
-) -> tuple[Bounded, Prepared]:
+    X: Any, ball: Ball | Ellipsoid | BallMapping, guarantee: Guarantee | str, groups: Any, unit: str | None,
+    **asked: Any,
+) -> tuple[Bounded, Prepared]:  # fmt: skip
     """The records, of which nothing has been read but their form, and what will be done with them."""
     require_known("mechanism", asked["mechanism"], ["auto", *MECHANISMS])
     protected = unit_of(groups, unit)
-    records = Bounded(X, as_ball(ball), groups)
+    place, asked = placed(ball, asked)
+    records = Bounded(X, place, groups)
     return records, rehearse(records.ball, records.n, guarantee, unit=protected, can_gather=records.can_gather, **asked)
 
 
@@ -321,7 +345,7 @@ class Simulation(np.ndarray[Any, np.dtype[np.float64]]):
 
 def simulate(
     X: Any,
-    ball: Ball | BallMapping,
+    ball: Ball | Ellipsoid | BallMapping,
     guarantee: Guarantee | str,
     *,
     size: int,
@@ -342,8 +366,8 @@ def simulate(
     ----------
     X : array of shape (n, *point_shape)
         The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
-    ball : Ball or mapping
-        The public ball that holds the records; a mapping as in a YAML file, such as
+    ball : Ball, Ellipsoid or mapping
+        The public ball, or ellipsoid, that holds the records; a mapping as in a YAML file, such as
         {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
     guarantee : Guarantee or str
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
@@ -363,8 +387,8 @@ def simulate(
         "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
         a `private_summary`, or "geometric-median": what `private_median` releases.
     adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+        Whether, and how, to spend part of the guarantee on a private ball, or with Gaussian noise an ellipsoid, as
+        small as the records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
     groups : sequence of ids, of shape (n,), optional
         Whose record each is, if people have several: as of `private_mean`.
     unit : str, optional
@@ -400,7 +424,7 @@ def simulate(
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
         unit_of(groups, unit)
-        records = Bounded(X, as_ball(ball), groups)
+        records = Bounded(X, placed(ball, asked)[0], groups)
         return simulated(Median(records.ball, records.n, as_guarantee(guarantee)), records, count, start)
     records, prepared = prepared_for(X, ball, guarantee, groups, unit, adapt=adapt, **asked)
     return simulated(prepared, records, count, start, prepared.query.kind)

@@ -18,6 +18,7 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, PureDP, as_guarantee
 from riemdp.accounting.unit import RECORD, assumptions, counted, unit_of
 from riemdp.arguments import finite_number
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.kernels.spectral import without_waiting
@@ -25,23 +26,30 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.scalars import lengths
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.names import MechanismName
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
+from riemdp.privacy.reservation import ENTROPY, Reservation, reserved
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.plan import Plan
+from riemdp.releases.recorded import recorded
+from riemdp.releases.release import Release, Stage
 from riemdp.statistics.adaptation import divisible, split
-from riemdp.statistics.adaptive import Chance, Exact, Seeded
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Chance, Exact, Seeded
 from riemdp.statistics.descent import Descent, Objective, Path
 from riemdp.statistics.prepared import require_ledger
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
-from riemdp.statistics.worth import Doubt, doubts_about, warn_of
+from riemdp.statistics.refusals import require_mechanism
+from riemdp.statistics.worth import Doubt, Subject, doubts_about, warn_of
 from riemdp.written import BallMapping, as_ball
 
 MEDIAN = "geometric-median"
 FIRST_STEP = 0.5  # in radii of the ball
 WIDTH_OF_STEP = 0.5  # on the way there, of the length of the step: a point that is nearer moves less
 WIDTH_OF_DISTANCE = 0.1  # at last, of the private median distance: near enough to none, and steps stay stable
+STEP_OF_DISTANCE = 0.7  # at last, of the private median distance: stable even if that is far too long by chance
 MOST_DISTANCES = 120  # on the list of distances: down to a millionth
 CERTAINTY = 5.0  # the least distance of the list is e^5 times less likely than the median, if that is the largest
 
@@ -66,6 +74,8 @@ class Schedule:
 
 
 USUAL = Schedule(approach=20, shrink=0.7, settle=8, average=24, shares=(0.25, 0.04, 0.08, 0.63))
+# Where records are many: down to a millionth of the ball, if noise is no more than this part of a pull.
+LONG, MOST_NOISE = replace(USUAL, approach=40), 0.2
 # With pure epsilon, noise grows with the number of releases: as few as lead there.
 PURE = Schedule(approach=6, shrink=0.5, settle=1, average=1, shares=(0.4, 0.1, 0.15, 0.35))
 
@@ -172,8 +182,11 @@ class Median:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """By the kind of guarantee."""
-        return PURE if isinstance(self.whole, PureDP) else USUAL
+        """By the kind of guarantee, and by the noise of a pull: all public."""
+        if isinstance(self.whole, PureDP):
+            return PURE
+        first = Pulls(self.ball, 0.0), self.n, tuple(split(self.whole, LONG.weights)[:1])
+        return LONG if Descent(*first).plans()[0].expected_error <= MOST_NOISE else USUAL
 
     @cached_property
     def shares(self) -> list[Guarantee]:
@@ -188,18 +201,22 @@ class Median:
 
     @cached_property
     def law(self) -> RadiusLaw:
-        """Of the distance to which half of the records are farther."""
-        return RadiusLaw(radius_strength(self.shares[self.schedule.approach]), self.n // 2)
+        """Of the distance to which half of the records are farther; with less slack where there are enough of them."""
+        law = RadiusLaw(radius_strength(self.shares[self.schedule.approach]), self.n // 2, favour=3)
+        return law if self._told_by(law) >= MOST_DISTANCES / 2 else replace(law, favour=2)
 
     @cached_property
     def distances(self) -> list[float]:
         """From that of two points on opposite sides of the ball, as far as the law can tell them apart."""
-        told = (self.law.strength * (self.n - self.law.spare) - CERTAINTY) / math.log(2)
-        count = max(1, min(MOST_DISTANCES, math.floor(told)))
+        count = max(1, min(MOST_DISTANCES, self._told_by(self.law)))
         return [2 * self.ball.radius * math.exp2(-step / STEPS) for step in range(count)]
 
+    def _told_by(self, law: RadiusLaw) -> int:
+        """How many distances of a list the law can tell apart."""
+        return math.floor((law.strength * (self.n - law.spare) - CERTAINTY) / math.log(law.favour))
+
     def settling(self, distance: float) -> list[Descent]:
-        """At the median: steps as long as Newton's would be, a few to get there, then those that are averaged."""
+        """At the median: steps nearly as long as Newton's, a few to get there, then those that are averaged."""
         first, schedule = self.schedule.approach + 1, self.schedule
         shares = self.shares[first : first + schedule.settle], self.shares[first + schedule.settle :]
         pulls = Pulls(self.ball, self._width(distance))
@@ -209,9 +226,13 @@ class Median:
     def _width(self, distance: float) -> float:
         return self.width or WIDTH_OF_DISTANCE * distance
 
-    def _step(self, distance: float) -> float:
-        """The inverse of the largest mean curvature of the objective, about."""
+    def _newton(self, distance: float) -> float:
+        """The length of Newton's steps: the inverse of the largest mean curvature of the objective, about."""
         return math.hypot(distance, self._width(distance))
+
+    def _step(self, distance: float) -> float:
+        """Shorter than that, where there are many steps: if the distance is too long by chance, they stay stable."""
+        return (1.0 if self.schedule is PURE else STEP_OF_DISTANCE) * self._newton(distance)
 
     @cached_property
     def plan(self) -> Plan:
@@ -223,7 +244,7 @@ class Median:
         descent = self.settling(distance)[-1]
         step, dim = descent.plans()[0], self.ball.space.dim
         stretch = min(2.0, dim / (dim - 1)) if dim > 1 else 2.0  # pulls across a distance turn, those along it stay
-        error = step.expected_error / math.sqrt(len(descent.shares)) * self._step(distance) * stretch
+        error = step.expected_error / math.sqrt(len(descent.shares)) * self._newton(distance) * stretch
         releases = len(self.shares)
         note = f"{releases} releases; if half of the records are within {distance:.3g} of their median"
         return replace(step, guarantee=self.guarantee, expected_error=error, note=note)
@@ -231,7 +252,8 @@ class Median:
     @property
     def doubts(self) -> list[Doubt]:
         """What public numbers say against the release."""
-        return doubts_about(self._error_for, self.n, self.guarantee, self.ball.radius, self.plan.expected_error)
+        about = Subject(self.n, self.unit, "median")
+        return doubts_about(about, self._error_for, self.guarantee, self.ball.radius, self.plan.expected_error)
 
     def _error_for(self, n: int, guarantee: Guarantee) -> float:
         return replace(self, n=n, guarantee=guarantee).plan.expected_error
@@ -290,6 +312,8 @@ def private_median(
     guarantee: Guarantee | str,
     *,
     width: float | None = None,
+    mechanism: MechanismName = "auto",
+    adapt: bool = True,
     groups: Any = None,
     unit: str | None = None,
     ledger: Ledger | None = None,
@@ -314,6 +338,11 @@ def private_median(
     width : float, optional
         Of the pseudo-Huber loss sqrt(distance² + width²), public: records within it count as for a mean. By default a
         tenth of the median distance, which is released on the way.
+    mechanism : str
+        "auto", or the name of the one that the guarantee allows: "wrapped-laplace" for pure epsilon, else
+        "wrapped-gaussian".
+    adapt : bool
+        As in `private_mean`; a median follows the distances of the records in any case, so it changes nothing.
     groups : sequence of ids, of shape (n,), optional
         Whose record each is: the tangent mean of one id's records then takes their place, and the guarantee protects
         a person with any number of records.
@@ -359,6 +388,9 @@ def private_median(
     """
     require_ledger(ledger)
     protected, records = unit_of(groups, unit), Bounded(X, as_ball(ball), groups)
+    if not isinstance(adapt, bool):
+        raise InputError(f"adapt = {adapt!r:.100}: pass True or False; a median adapts in any case.")
     median = Median(records.ball, records.n, as_guarantee(guarantee), width, protected)
+    require_mechanism(mechanism, median.plan, "a median")
     warn_of(median.doubts)
     return median.release(records, ledger, note)

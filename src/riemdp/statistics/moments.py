@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.threads import one_blas_thread
@@ -22,8 +23,8 @@ from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
-from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums
-from riemdp.privacy.release import Release
+from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded, MomentSums
+from riemdp.releases.release import Release
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error
 from riemdp.summaries.spread import NoisyMoments
@@ -46,6 +47,7 @@ class Moments(Statistic):
     second: str = "auto"
     noise: Wrapped = WRAPPED_GAUSSIAN
     scale: float = math.nan  # of the noise, once it is planned
+    is_coarse: bool = False  # of coordinates cut to 16 bits: for centres and shapes, found faster
 
     def __post_init__(self) -> None:
         if self.second not in ("auto", *SECOND_MOMENTS):
@@ -119,7 +121,8 @@ class Moments(Statistic):
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Both moments, of exact sums, each number rounded once."""
-        return self.of_sums(records.moment_sums(self.which(records.space.dim)))
+        which = self.which(records.space.dim)
+        return self.of_sums(records.coarse_moment_sums(which) if self.is_coarse else records.moment_sums(which))
 
     def of_sums(self, sums: MomentSums) -> tuple[Array, Array]:
         """The same of sums of all records."""
@@ -156,7 +159,7 @@ class Moments(Statistic):
         if which == "trace":
             return NoisyMoments(which, first, numbers[0], *noise)
         shift = _better_trace(numbers, weights, dim) / dim
-        shaped = _symmetric(numbers[:-1]) + shift * np.eye(dim) if which == "full" else numbers[:-1] + shift
+        shaped = symmetric(numbers[:-1]) + shift * np.eye(dim) if which == "full" else numbers[:-1] + shift
         return NoisyMoments(which, first, shaped, *noise)
 
 
@@ -188,7 +191,7 @@ def _root(number: int) -> arb:
     return arb(number).sqrt()
 
 
-def _symmetric(numbers: Array) -> Array:
+def symmetric(numbers: Array) -> Array:
     """The matrix of which this is the upper triangle."""
     dim = (math.isqrt(8 * len(numbers) + 1) - 1) // 2
     matrix, (i, j) = np.diag(numbers[:dim]), np.triu_indices(dim, 1)

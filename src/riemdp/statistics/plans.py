@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.display import shown, text_of
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.release import Plan
+from riemdp.releases.plan import Plan
 
 
 @shown

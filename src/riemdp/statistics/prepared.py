@@ -15,10 +15,15 @@ from riemdp.io.values import Value
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Drawn, Plan, Release, Reservation, Stage, recorded, reserved
-from riemdp.statistics.adaptive import Adaptive, Exact, Seeded, adaptive_for
+from riemdp.privacy.reservation import ENTROPY, Reservation, reserved
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.plan import Plan
+from riemdp.releases.recorded import recorded
+from riemdp.releases.release import Release, Stage
+from riemdp.statistics.adaptive import Adaptive, adaptive_for
+from riemdp.statistics.chance import Exact, Seeded
 from riemdp.statistics.query import Query
-from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about
+from riemdp.statistics.worth import Doubt, Subject, doubts_about, nothing_adapted
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Prepared:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What mechanism and statistic suppose beyond what every release does; rounds of adaptation are linear."""
+        if isinstance(self.how, Adaptive):
+            return self.how.assumptions
         return replace(self.query, mechanism=self.mechanism).suppositions
 
     @property
@@ -53,8 +60,8 @@ class Prepared:
 
         error = how.expected_error if isinstance(how, Plan) else how.error_without_luck
         in_vain = bool(query.adapt) and isinstance(how, Plan)
-        found = doubts_about(predict, query.n, query.guarantee, query.ball.radius, error)
-        return [*found, NOTHING_ADAPTED] if in_vain else found
+        found = doubts_about(Subject(query.n, query.unit), predict, query.guarantee, query.ball.radius, error)
+        return [*found, nothing_adapted(query.unit)] if in_vain else found
 
     def release(self, records: Bounded, ledger: Ledger | None = None, note: str = "") -> Release:
         """One reservation for all stages, then all of them."""
@@ -70,7 +77,9 @@ class Prepared:
     @property
     def _description(self) -> str:
         text = f"{self.query.statistic_name} of {counted(self.query.n, self.query.unit)}, {self.mechanism}"
-        return text if isinstance(self.how, Plan) else f"{text}, {self.how.rounds} rounds of adaptation"
+        if isinstance(self.how, Plan):
+            return text
+        return f"{text}, {self.how.rounds or ''} rounds of adaptation".replace("  ", " ")
 
     def under(self, paid: Reservation, records: Bounded) -> Release:
         """The release, of what was reserved for it."""
@@ -79,15 +88,17 @@ class Prepared:
             return self._recorded(paid, lambda: self.query.law(how).value(records), how)
         with one_blas_thread():
             last = how.run(records, Exact(paid))
-        return self._completed(last.drawn, paid, last.plan, last.stages)
+        return self._completed(last.drawn, paid, last.plan, last.query, last.stages)
 
     def _recorded(self, paid: Reservation, value: Callable[[], Any], plan: Plan) -> Release:
-        return self._completed(paid.draw(value, self.query.law(plan)), paid, plan)
+        return self._completed(paid.draw(value, self.query.law(plan)), paid, plan, self.query)
 
-    def _completed(self, drawn: Drawn, paid: Reservation, plan: Plan, stages: tuple[Stage, ...] = ()) -> Release:
-        """The draw on record, with what its statistic makes of the rest of it."""
+    def _completed(
+        self, drawn: Drawn, paid: Reservation, plan: Plan, query: Query, stages: tuple[Stage, ...] = ()
+    ) -> Release:
+        """The draw on record, with what its statistic makes of the rest of it; `query` is the one that it answers."""
         release = recorded(drawn, paid, plan, stages=stages, **self._facts)
-        return self.query.law(plan).statistic.completed(release, drawn.noisy)
+        return query.law(plan).statistic.completed(release, drawn.noisy)
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -99,7 +110,8 @@ class Prepared:
         if isinstance(self.how, Plan):
             law = self.query.law(self.how)
             return law.simulate(law.value(records), rng, size)
-        draws = [self.how.run(records, Seeded(rng)).drawn.points for _ in range(size)]
+        with one_blas_thread():
+            draws = [self.how.run(records, Seeded(rng)).drawn.points for _ in range(size)]
         return np.concatenate(draws)
 
 

@@ -2,11 +2,12 @@
 
 The radius at step j of a falling list r, r/2^(1/6), r/2^(2/6), ... is drawn with probability proportional to
 
-    2^j exp(-strength max(N_j - spare, 0)),    N_j = number of records farther from the centre than radius j,
+    f^j exp(-strength max(N_j - spare, 0)),    N_j = number of records farther from the centre than radius j,
 
-that is t^-6 times a price for every record left outside beyond the spare ones. Replacing a record moves all the N_j
-the same way, by at most 1: so the law is `strength`-DP, and strength 2 log(Phi(mu/2)/Phi(-mu/2)) is mu-GDP
-(docs/proofs/quantile.md). The first radius of the list is that of the ball one has, and never has a price.
+f = 2 or 3 (`favour`): that is t^-6 or t^-9.5 times a price for every record left outside beyond the spare ones.
+Replacing a record moves all the N_j the same way, by at most 1: so the law is `strength`-DP, and strength
+2 log(Phi(mu/2)/Phi(-mu/2)) is mu-GDP (docs/proofs/quantile.md). The first radius of the list is that of the ball one
+has, and never has a price.
 """
 
 from __future__ import annotations
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 STEPS = 6  # of the list, for a factor of 2
 MECHANISM = "exponential"
-# Root mean square of the radius drawn over the least one that has no price, if the list is long: each step up has
-# half the weight, sum_i 2^-(i + 1) 2^(2 i/STEPS) = 1.16^2.
-EXCESS = math.sqrt(0.5 / (1 - 2 ** (2 / STEPS - 1)))
 LARGEST_MU = 1000.0  # a record outside makes a radius e^-250,000 times as likely: more would change nothing
 
 
@@ -40,6 +38,7 @@ class RadiusLaw:
 
     strength: float
     spare: int
+    favour: int = 2  # how much likelier the next radius is, if both have no price
 
     def draw(self, outside: Sequence[int]) -> int:
         """For a release: an exact draw from the operating system's bits."""
@@ -52,7 +51,7 @@ class RadiusLaw:
 
         excess = [0, *map(self._excess, outside)]
         factors = {m: (-m * arb(self.strength)).exp() for m in set(excess)}
-        weights = [2**j * factors[m] for j, m in enumerate(excess)]
+        weights = [self.favour**j * factors[m] for j, m in enumerate(excess)]
         level, total = u * sum(weights, start=arb(0)), arb(0)
         for step, weight in enumerate(weights[:-1]):
             total += weight
@@ -64,7 +63,7 @@ class RadiusLaw:
 
     def simulate(self, outside: Sequence[int], rng: np.random.Generator) -> int:
         """The same with a seeded number, in float64."""
-        logs = [j * math.log(2) - self.strength * m for j, m in enumerate([0, *map(self._excess, outside)])]
+        logs = [j * math.log(self.favour) - self.strength * m for j, m in enumerate([0, *map(self._excess, outside)])]
         sums = np.cumsum(np.exp(np.array(logs) - max(logs)))
         return int(np.searchsorted(sums[:-1], rng.random() * sums[-1], side="right"))
 
@@ -73,7 +72,15 @@ class RadiusLaw:
 
     def price(self, steps: int) -> float:
         """Records that the law gives up, beyond the spare ones, for a radius so many steps below the first."""
-        return steps * math.log(2) / self.strength
+        return steps * math.log(self.favour) / self.strength
+
+
+def looseness(favour: int = 2) -> float:
+    """Root mean square of the radius drawn over the least one that has no price, if the list is long.
+
+    Each step up has 1/f of the weight: the root of sum_i (1 - 1/f) f^-i 2^(2 i/STEPS), 1.16 for 2, 1.07 for 3.
+    """
+    return math.sqrt((1 - 1 / favour) / (1 - 2 ** (2 / STEPS) / favour))
 
 
 def radius_strength(share: Guarantee) -> float:

@@ -10,13 +10,13 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.values import Kind
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, Mechanism, by_name
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.release import Plan
+from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import Adaptation, adaptation
 from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.catalogue import STATISTICS, form_of, require_known, statistic_for, statistic_names

@@ -1,4 +1,4 @@
-"""Why float64 is too coarse for a ball, and which radius would do: found by trying, from public things alone."""
+"""What is refused, and what would do instead: from public things alone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from collections.abc import Callable
 from functools import partial
 
 from riemdp.arguments import rounded_down, rounded_up
+from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball
 from riemdp.errors import MechanismError
 from riemdp.manifolds.base import Space
-from riemdp.privacy.bounded import LARGEST_RADIUS, SMALLEST_RADIUS, Ball
+from riemdp.mechanisms import by_name
+from riemdp.releases.plan import Plan
 
 Works = Callable[[float], bool]  # whether the means in balls of this radius are offered
 PRECISION = 1e-4  # relative, of the radii that are found
+
+
+def require_mechanism(asked: str, plan: Plan, what: str) -> None:
+    """Raise unless it is the one by which this is released."""
+    if asked not in ("auto", plan.mechanism):
+        by_name(asked)  # refuses what is no name
+        raise MechanismError(
+            f"mechanism = {asked!r}: {what} has {plan.mechanism!r} noise for this guarantee; pass that, or nothing."
+        )
 
 
 def too_coarse(ball: Ball, n: int, works: Works) -> MechanismError:

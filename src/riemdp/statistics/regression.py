@@ -17,24 +17,32 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee, PureDP, as_guarantee
 from riemdp.accounting.unit import RECORD, assumptions, counted, unit_of
 from riemdp.arguments import finite_number
+from riemdp.balls import Ball
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
-from riemdp.io.cells import numbers
+from riemdp.io.cells import single_numbers
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
-from riemdp.privacy.bounded import Ball, Bounded
+from riemdp.names import MechanismName
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import ENTROPY, Drawn, Plan, Reservation, Stage, recorded, reserved
+from riemdp.privacy.reservation import ENTROPY, Reservation, reserved
+from riemdp.releases.drawn import Drawn
+from riemdp.releases.plan import Plan
+from riemdp.releases.recorded import recorded
+from riemdp.releases.release import Stage
 from riemdp.statistics.adaptation import divisible, split
-from riemdp.statistics.adaptive import DEEPEST, LARGEST_CENTER_ERROR, Chance, Exact
+from riemdp.statistics.adaptive import DEEPEST, LARGEST_CENTER_ERROR
 from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.chance import Chance, Exact
 from riemdp.statistics.median import CERTAINTY, MOST_DISTANCES
 from riemdp.statistics.prepared import require_ledger
-from riemdp.statistics.quantile import EXCESS, MECHANISM, STEPS, RadiusLaw, radius_strength
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, looseness, radius_strength
 from riemdp.statistics.query import Query
+from riemdp.statistics.refusals import require_mechanism
 from riemdp.statistics.trend import EVEN, Fit, Numbered, Trend, TrendMoments, noise_deviation
-from riemdp.statistics.worth import NOTHING_ADAPTED, Doubt, doubts_about, warn_of
+from riemdp.statistics.worth import Doubt, Subject, doubts_about, nothing_adapted, warn_of
 from riemdp.summaries.regression import Regression
 from riemdp.written import BallMapping, as_ball
 
@@ -44,6 +52,7 @@ T_BOUNDS = "the bounds of the numbers are public; a record is replaced together 
 FLAT, CURVED = [1.0], [0.25, 0.75]
 ADAPTED, ADAPTED_PURE = [0.08, 0.04, 0.08, 0.04, 0.76], [0.15, 0.1, 0.75]
 SMALLEST = 1e-90  # radius of residuals
+FASTEST = 1e300  # velocity, in units of the space and of t, that float64 can hold
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,8 @@ class GeodesicRegression:
         if not isinstance(self.adapt, bool):
             raise InputError(f"adapt = {self.adapt!r}: pass True or False.")
         object.__setattr__(self, "t_bounds", read_bounds(self.t_bounds))
+        if self.ball.radius > FASTEST * self.half:
+            raise InputError(f"t_bounds = {self.t_bounds!r}: too close to each other for such a ball; change units.")
 
     @cached_property
     def whole(self) -> Guarantee:
@@ -122,7 +133,7 @@ class GeodesicRegression:
 
     def plan_for(self, spread: float) -> Plan:
         """The same if nearly all records are within `spread` of the geodesic: a public supposition."""
-        return self._planned(min(EXCESS * spread, self.ball.radius) if self.is_adapted else self.ball.radius)
+        return self._planned(min(looseness() * spread, self.ball.radius) if self.is_adapted else self.ball.radius)
 
     def _planned(self, radius: float) -> Plan:
         found = self._query(radius, self.shares[-1]).plan()
@@ -139,8 +150,9 @@ class GeodesicRegression:
     def doubts(self) -> list[Doubt]:
         """What public numbers say against the release."""
         error = self._error_for(self.n, self.guarantee)
-        found = doubts_about(self._error_for, self.n, self.guarantee, self.ball.radius, error)
-        return [*found, NOTHING_ADAPTED] if self.adapt and not self.is_adapted else found
+        about = Subject(self.n, self.unit, "geodesic")
+        found = doubts_about(about, self._error_for, self.guarantee, self.ball.radius, error)
+        return [*found, nothing_adapted(self.unit)] if self.adapt and not self.is_adapted else found
 
     def _error_for(self, n: int, guarantee: Guarantee) -> float:
         """Of the end of the geodesic against its middle, which is to be compared with the radius."""
@@ -210,10 +222,17 @@ class GeodesicRegression:
         made = recorded(Drawn([value], last.grid), paid, replace(last.plan, expected_error=fit.error), **facts)
         return Regression(**vars(made) | self._learnt(made.value, end, fit))
 
+    def _velocity(self, value: Any, end: Array) -> Array:
+        """Per unit of t; where the centre is so far out that float64 cannot hold it, the longest that it can."""
+        space = self.ball.space
+        with np.errstate(all="ignore"):
+            way = np.nan_to_num(space.log(space.write(end, self.ball.center), value))
+            velocity = way / self.half
+            return np.asarray(velocity if np.isfinite(velocity).all() else way * (FASTEST / np.abs(way).max()))
+
     def _learnt(self, value: Any, end: Array, fit: Fit) -> dict[str, Any]:
         """What a regression has beside what every release has."""
-        space = self.ball.space
-        velocity = space.log(space.write(end, self.ball.center), value) / self.half
+        velocity = self._velocity(value, end)
         of_s = {"s_mean": fit.middle, "s_variance": fit.variance}
         spread = {"noise": fit.noise, "residual": fit.residual, "r_squared": fit.r_squared}
         return {"velocity": velocity, "t_bounds": self.t_bounds, **of_s, **spread}
@@ -233,9 +252,7 @@ def read_bounds(bounds: Any) -> tuple[float, float]:
 
 def scaled(t: Any, n: int, bounds: tuple[float, float]) -> Array:
     """Numbers of n records as s in [-1, 1]: those outside the bounds moved onto them, what is none in the middle."""
-    cells = np.asarray(numbers(t, ()))
-    if cells.dtype.kind in "SU":
-        cells = np.asarray(numbers(cells.tolist(), ()))
+    cells = single_numbers(t)
     if cells.dtype.kind not in "fiub" or cells.shape not in ((n,), (n, 1)):
         found = f"t has shape {cells.shape} and type {cells.dtype}"
         raise InputError(f"{found}: pass one number for each of the {n} records.")
@@ -252,6 +269,7 @@ def private_regression(
     guarantee: Guarantee | str,
     *,
     t_bounds: tuple[float, float],
+    mechanism: MechanismName = "auto",
     adapt: bool = False,
     groups: Any = None,
     unit: str | None = None,
@@ -279,6 +297,9 @@ def private_regression(
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
     t_bounds : tuple of float
         The least and the largest t, public: chosen without looking at the data.
+    mechanism : str
+        "auto", or the name of the one that the guarantee allows: "wrapped-laplace" for pure epsilon, else
+        "wrapped-gaussian".
     adapt : bool
         Whether to spend part of the guarantee on a private radius of the residuals about the geodesic, as small as
         they allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
@@ -330,6 +351,7 @@ def private_regression(
     require_ledger(ledger)
     protected, records = unit_of(groups, unit), Bounded(X, as_ball(ball), groups)
     asked = GeodesicRegression(records.ball, records.n, as_guarantee(guarantee), t_bounds, adapt, protected)
+    require_mechanism(mechanism, asked.plan, "a regression")
     s = scaled(t, records.given, asked.t_bounds)
     warn_of(asked.doubts)
     return asked.release(records, s, ledger, note)

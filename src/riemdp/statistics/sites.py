@@ -27,6 +27,7 @@ import numpy as np
 
 from riemdp.accounting.guarantee import Guarantee, as_guarantee
 from riemdp.accounting.unit import RECORD, unit_name, unit_of
+from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import read_json, write_whole
 from riemdp.io.values import joined_array, plain_array
@@ -34,10 +35,10 @@ from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds import space_from_dict, space_to_dict
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import by_name
-from riemdp.names import CalibrationName, MechanismName
-from riemdp.privacy.bounded import SECOND_MOMENTS, Ball, Bounded, MomentSums, mean_of_sum
+from riemdp.names import CalibrationName, MechanismName, SummedMoments
+from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded, MomentSums, mean_of_sum
 from riemdp.privacy.ledger import Ledger
-from riemdp.privacy.release import Release
+from riemdp.releases.release import Release
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare, require_ledger
 from riemdp.statistics.query import MOST_RECORDS, Query
@@ -360,7 +361,7 @@ def _require_second(second: Any) -> None:
 
 
 def site_sum(
-    X: Any, ball: Ball | BallMapping, *, site: str, study: str, second: str | None = None, groups: Any = None,
+    X: Any, ball: Ball | BallMapping, *, site: str, study: str, second: SummedMoments | None = None, groups: Any = None,
     unit: str | None = None,
 ) -> SiteSum:  # fmt: skip
     """What a site hands to the one that releases: the sum of its records X (n, *point_shape) in the common ball.
@@ -555,12 +556,12 @@ def pooled_moments(sums: Sequence[SiteSum]) -> MomentSums:
             "sums: for a summary, all sites must have the same second moments; let each call site_sum with the same "
             "second=, such as 'full'."
         )
-    both = [[sum(column) for column in zip(*rows, strict=True)] for rows in zip(*map(_totals, sums), strict=True)]
-    return MomentSums(sums[0].ball, _count(sums), str(kinds.pop()), *map(tuple, both))
+    first, second = _added([one.total for one in sums]), _added([one.second_total for one in sums])
+    return MomentSums(sums[0].ball, _count(sums), str(kinds.pop()), first, second)
 
 
-def _totals(one: SiteSum) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return one.total, one.second_total
+def _added(totals: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sum(column) for column in zip(*totals, strict=True))
 
 
 def _count(sums: Sequence[SiteSum]) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
+from riemdp.balls import Ball
 from riemdp.names import MechanismName, SecondMoments
-from riemdp.privacy.bounded import Ball
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.mean import prepared_for

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.balls import Ball
 from riemdp.io.rows import Rows
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import without_waiting
@@ -25,7 +26,7 @@ from riemdp.manifolds.transport import transport
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import Wrapped
-from riemdp.privacy.bounded import Ball, Bounded, _to_ball
+from riemdp.privacy.bounded import Bounded, _to_ball
 from riemdp.privacy.bounded import _outside as count_outside
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error

@@ -103,8 +103,12 @@ class WeightedRecords:
         coords = [space.log_coords(mean.point, origin) for mean in means]
         total = exact_mean([count * one for count, one in zip(counts, coords, strict=True)], sum(counts))
         point, farthest = space.exp_coords(total, origin), max(float(np.linalg.norm(one)) for one in coords)
-        there_and_back = 2 * flat.point_rounding(farthest) + 8 * UNIT_ROUNDOFF * farthest
-        return FlatMean(point, max(mean.rounding for mean in means) + there_and_back + self._drift(point))
+        there = max(mean.rounding + self._alone(mean.point) for mean in means) + 8 * UNIT_ROUNDOFF * farthest
+        return FlatMean(point, there + self._alone(point) + self._drift(point))
+
+    def _alone(self, point: Array) -> float:
+        """How far the coordinates of one point may be wrong, or the point of some coordinates: both are in its mean."""
+        return self.space.capability(ClosedFormMean).closed_form_mean(point[None]).rounding
 
     def start(self) -> Array:
         """A first guess of the mean, as if all counted equally."""

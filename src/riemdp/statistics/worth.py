@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from riemdp.accounting.guarantee import ApproxDP, Guarantee, PureDP
+from riemdp.accounting.unit import RECORD, several
 from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
 
 USELESS, DOUBTFUL = 1.0, 0.5  # predicted errors, in radii of the ball
@@ -40,30 +41,43 @@ class Doubt:
         return f"{self.text} {self.remedy() if self.remedy else self.advice}"
 
 
-def doubts_about(predict: Predict, n: int, guarantee: Guarantee, radius: float, error: float) -> list[Doubt]:
+@dataclass(frozen=True)
+class Subject:
+    """What is moved by noise, of how many, whom the guarantee protects."""
+
+    n: int
+    unit: str = RECORD
+    what: str = "mean"
+
+
+def doubts_about(of: Subject, predict: Predict, guarantee: Guarantee, radius: float, error: float) -> list[Doubt]:
     """All of them; `error`: that of the very release, as it was planned."""
-    return [*about_promise(guarantee, n), *_about_noise(error, predict, n, guarantee, radius)]
+    return [*about_promise(guarantee, of), *_about_noise(of, error, predict, guarantee, radius)]
 
 
-NOTHING_ADAPTED = Doubt(
-    "adapt does nothing: there are too few records for this guarantee, so the given ball is used as it is.",
-    "Leave it out, or have more records.",
-    is_grave=False,
-    kind=NoAdaptation,
-)
+def nothing_adapted(unit: str) -> Doubt:
+    """That a private ball was asked for in vain."""
+    those = several(unit)
+    return Doubt(
+        f"adapt does nothing: there are too few {those} for this guarantee, so the given ball is used as it is.",
+        f"Leave it out, or have more {those}.",
+        is_grave=False,
+        kind=NoAdaptation,
+    )
 
 
 # --- the promise -------------------------------------------------------------------------------------------
 
 
-def about_promise(guarantee: Guarantee, n: int) -> Iterator[Doubt]:
+def about_promise(guarantee: Guarantee, of: Subject) -> Iterator[Doubt]:
     """That it is too weak to be worth anything."""
     if is_weak(guarantee):
         name = strength_name(guarantee)
         text = f"{name} = {guarantee.parameters[name]:g} promises hardly anything: it follows from epsilon = 20."
         yield Doubt(text, "Around 1 is usual.")
-    if isinstance(guarantee, ApproxDP) and guarantee.delta * n > 1:
-        text = f"delta = {guarantee.delta:g} is above 1/n = {1 / n:.3g}: publishing a random record keeps that promise."
+    if isinstance(guarantee, ApproxDP) and guarantee.delta * of.n > 1:
+        all_of_one = "a random record" if of.unit == RECORD else f"all records of a random {of.unit}"
+        text = f"delta = {guarantee.delta:g} is above 1/n = {1 / of.n:.3g}: publishing {all_of_one} keeps that promise."
         yield Doubt(text, "Pass a far smaller delta.")
 
 
@@ -82,16 +96,17 @@ def strength_name(guarantee: Guarantee) -> str:
 # --- the noise -----------------------------------------------------------------------------------------------
 
 
-def _about_noise(error: float, predict: Predict, n: int, guarantee: Guarantee, radius: float) -> Iterator[Doubt]:
+def _about_noise(of: Subject, error: float, predict: Predict, guarantee: Guarantee, radius: float) -> Iterator[Doubt]:
     if error <= DOUBTFUL * radius:
         return
     is_grave = error > USELESS * radius
     size = "more than" if is_grave else "more than half of"
     verdict = "the public centre is as good an answer" if is_grave else "what comes out is mostly noise"
-    noise = f"noise moves the mean by about {error:.3g}, {size} the ball's radius of {radius:.3g}"
-    text = f"with n = {n:,}, {noise}: {verdict}."
-    remedy = partial(what_would_do, predict, n, guarantee, radius)
-    yield Doubt(text, "Have more records or spend more; plan() says how much.", is_grave, remedy=remedy)
+    noise = f"noise moves the {of.what} by about {error:.3g}, {size} the ball's radius of {radius:.3g}"
+    whom = "" if of.unit == RECORD else f" {several(of.unit)}"
+    text = f"with n = {of.n:,}{whom}, {noise}: {verdict}."
+    remedy = partial(what_would_do, predict, of.n, guarantee, radius)
+    yield Doubt(text, f"Have more {several(of.unit)} or spend more; plan() says how much.", is_grave, remedy=remedy)
 
 
 def what_would_do(
@@ -135,6 +150,7 @@ def _rounded_up(value: float) -> float:
 
 
 # --- saying so -----------------------------------------------------------------------------------------------
+
 
 def warn_of(doubts: Iterable[Doubt]) -> None:
     """Warnings that point to the line outside of this package; to be called before anything is spent."""

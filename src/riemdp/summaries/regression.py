@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from riemdp.arguments import finite_number
 from riemdp.errors import InputError
 from riemdp.io.values import WRITER, frozen, plain_array, read_share, read_tangent
-from riemdp.privacy.release import Release
+from riemdp.names import WhoseMean
+from riemdp.releases.release import Release
 
 Array = NDArray[Any]
 OWN = ("velocity", "t_bounds", "s_mean", "s_variance", "noise", "residual", "r_squared")  # beside those of a release
@@ -156,7 +157,7 @@ class Regression(Release):
         moves = (self._numbers(t) - self.middle)[(...,) + (None,) * np.ndim(self.velocity)] * self.velocity
         return self.space.exp(moves, self.value)
 
-    def band(self, t: ArrayLike, level: float = 0.95, of: str = "records") -> Array:
+    def band(self, t: ArrayLike, level: float = 0.95, of: WhoseMean = "records") -> Array:
         """How far from `predict(t)` the geodesic may be, at each t by itself: radii of balls.
 
         By the normal law, to first order; Laplace noise and what was moved into the ball are not covered.

@@ -75,6 +75,12 @@ class NoisyMoments:
         """E|v|², as released: of either sign."""
         return float(np.trace(self.second) if self.kind == "full" else np.sum(self.second))
 
+    def seen_as(self, kind: str) -> NoisyMoments:
+        """The same moments, or of a full second moment just its diagonal."""
+        if kind == self.kind:
+            return self
+        return replace(self, kind=kind, second={"diagonal": self.second.diagonal()}[kind])
+
     def about_centre(self, radius: float) -> Spread:
         """The second moment, cleared of noise: of vectors no longer than the radius."""
         return CLEARED[self.kind](self.second, self.dim, self.second_noise, radius**2)
@@ -84,9 +90,16 @@ class NoisyMoments:
         return CLEARED[self.kind](self._about_mean(), self.dim, self.second_noise, radius**2)
 
     def _about_mean(self) -> Array:
-        square = np.outer(self.first, self.first) - self.first_noise**2 * np.eye(self.dim)
-        of_mean = {"full": square, "diagonal": square.diagonal(), "trace": square.trace()}[self.kind]
-        return np.asarray(self.second - of_mean)
+        if self.kind == "full":
+            return np.asarray(self.second - np.outer(self.first, self.first) + self.first_noise**2 * np.eye(self.dim))
+        squares = self.first**2 - self.first_noise**2
+        return np.asarray(self.second - (squares if self.kind == "diagonal" else squares.sum()))
+
+    @property
+    def trace_about_mean(self) -> float:
+        """E|v - E[v]|², cleared of the noise of the square: of either sign."""
+        noisy = self._about_mean()
+        return float(np.trace(noisy) if self.kind == "full" else np.sum(noisy))
 
     @property
     def noisy_variances(self) -> Array:
@@ -111,10 +124,7 @@ class NoisyMoments:
 
     def inverse_hessian(self, space: Space, radius: float) -> Array:
         """H⁻¹ (d, d): how errors of the first moment become those of the mean."""
-        if space.is_flat:
-            return np.eye(self.dim)
-        curvatures, axes = np.linalg.eigh(mean_curvature(space, self.about_centre(radius).matrix))
-        return np.asarray((axes / _hessian(curvatures)) @ axes.T)
+        return np.eye(self.dim) if space.is_flat else inverse_hessian(space, self.about_centre(radius).matrix)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -161,6 +171,12 @@ def mean_curvature(space: Space, second_moment: Array) -> Array:
     return result
 
 
+def inverse_hessian(space: Space, second_moment: Array) -> Array:
+    """H⁻¹ (d, d), from E[v vᵀ] in coordinates at the centre."""
+    curvatures, axes = np.linalg.eigh(mean_curvature(space, second_moment))
+    return np.asarray((axes / _hessian(curvatures)) @ axes.T)
+
+
 def _hessian(curvatures: Array) -> Array:
     """t cot t, t² = y, and t coth t for t² = -y: what all records at one distance, across their direction, would give.
 
@@ -187,8 +203,9 @@ def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The eigenvalues beyond the edge, each made that of the matrix without noise; the others share what is left."""
     values, vectors = np.linalg.eigh(noisy)
     values, vectors = values[::-1], _upright(vectors[:, ::-1])
-    seen = values > noise_edge(dim, noise)
-    true = (values + np.sqrt(np.maximum(values**2 - 2 * dim * noise**2, 0.0))) / 2
+    seen, bulk = values > noise_edge(dim, noise), math.sqrt(2 * dim) * noise
+    root = np.sqrt(np.maximum(values - bulk, 0.0)) * np.sqrt(np.maximum(values + bulk, 0.0))  # squares may overflow
+    true = (values + root) / 2
     return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
 
 
@@ -202,7 +219,9 @@ def _diagonal(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The entries that are hardly ever of noise alone; the others share what is left."""
     order = np.argsort(noisy)[::-1]
     values, seen = noisy[order], noisy[order] > entry_edge(dim, noise)
-    return Spread(_shared(values, seen, _within(float(noisy.sum()), most)), np.eye(dim)[:, order], seen)
+    directions = np.zeros((dim, dim))
+    directions[order, np.arange(dim)] = 1.0
+    return Spread(_shared(values, seen, _within(float(noisy.sum()), most)), directions, seen)
 
 
 def _trace(noisy: Array, dim: int, noise: float, most: float) -> Spread:  # noqa: ARG001

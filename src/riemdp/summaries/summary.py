@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import whole_number
 from riemdp.caching import cached_property
+from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.values import frozen
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.transport import transport
+from riemdp.names import WhoseMean
 from riemdp.population import SUMMARY_REGIONS
-from riemdp.privacy.release import Release
 from riemdp.regions import Region
+from riemdp.releases.release import Release
 from riemdp.summaries.spread import NoisyMoments, Spread
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
+@shown
+@dataclass(frozen=True, eq=False, repr=False)
 class Modes:
     """Principal geodesics of the records: exp_mean(a directions[i]) varies as the records do, most of all for i = 0.
 
@@ -210,7 +213,7 @@ class Summary(Release):
             significant=spread.significant[:count],
         )
 
-    def region(self, level: float = 0.95, of: str = "records") -> Region:
+    def region(self, level: float = 0.95, of: WhoseMean = "records") -> Region:
         """Where the mean is: of the records (the noise alone), or of the population (sampling and noise).
 
         Parameters

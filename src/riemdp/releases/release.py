@@ -1,22 +1,18 @@
-"""The one place where the private values of a release meet noise: `Reservation.draw`, once for each of its stages.
-
-sensitivity -> scale -> guarantee (all public) -> reserve -> draw -> Release.
-"""
+"""What was released and everything that may be known about how it was made, saved and read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.accounting.unit import RECORD, unit_name
+from riemdp.balls import Ball, within_reach
 from riemdp.display import shown
 from riemdp.errors import InputError
 from riemdp.io.files import Format, check_target, read_json, write_whole
@@ -27,81 +23,21 @@ from riemdp.io.values import (
     frozen,
     plain,
     plain_array,
+    read_count,
     read_kind,
     read_point,
     read_share,
     read_value,
-    written,
 )
 from riemdp.manifolds import Space, space_from_dict, space_to_dict
-from riemdp.privacy.bounded import Ball
-from riemdp.privacy.ledger import Ledger
-from riemdp.regions import Noisy, Region, no_second_moments, records_region
-from riemdp.version import __version__
+from riemdp.names import WhoseMean
+from riemdp.regions import Noisy, Region, no_second_moments, read_axes, records_region
 
 Array = NDArray[Any]
-V = TypeVar("V")
-V_contra = TypeVar("V_contra", contravariant=True)
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 _CLASSES: dict[str, type[Release]] = {}  # of releases, by name
 FULL = 0.98  # of the radius: a root mean square distance that hardly any records in the ball have
 ON_THE_RIM = "nearly all records lie on the rim of the ball, or were moved there: look at unit, template and radius"
-ENTROPY = "the operating system's random bits are uniform and secret"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a mechanism would do for a guarantee, from public inputs alone.
-
-    A row of what `plan` returns; it needs no data, and may be published.
-
-    Parameters
-    ----------
-    mechanism : str
-        Its name, as `private_mean` takes it.
-    guarantee : Guarantee
-        What it would spend.
-    sensitivity : float
-        How far one record can move the statistic, in the space's unit of length.
-    scale : float
-        Of the noise: the sigma of a Gaussian, the b of a Laplace law.
-    expected_error : float
-        Of the noise alone: root mean square distance between a release and the value before noise.
-    rounds : int
-        Of adaptation to the records; 0 without it.
-    note : str
-        What else should be known, in words.
-
-    See Also
-    --------
-    plan : Makes them, best first.
-
-    Examples
-    --------
-    >>> import riemdp as rd
-    >>> best = rd.plan(rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0), 1000, rd.GDP(1.0))[0]
-    >>> best.mechanism, round(best.sensitivity, 4), round(best.expected_error, 4)
-    ('wrapped-gaussian', 0.002, 0.0028)
-    """
-
-    mechanism: str
-    guarantee: Guarantee
-    sensitivity: float
-    scale: float
-    expected_error: float  # of noise alone: root mean square distance to the value before noise
-    rounds: int = 0  # of adaptation to the records
-    note: str = ""
-
-
-class Drawn(NamedTuple):
-    """Draws of a mechanism: points, and the public grid to which each ideal one was rounded once, if it was."""
-
-    points: Any
-    grid: float | None
-    noisy: Any = None  # the vectors with noise that the points were made of
-    told: Noisy | None = None  # of one draw: what its region is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,23 +50,40 @@ class Stage:
     sensitivity: float
     scale: float
     center: Array
-    radius: float
+    radius: float  # of the ball, or of axes⁻¹ v, v the coordinates at the centre
+    axes: Array | None = None  # (d, d), or its diagonal, if the records were forced into an ellipsoid
+    given_up: int | None = None  # of a radius: how many records it may well leave outside
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "center", frozen(self.center))
+        for name in ("center", "axes"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, value if value is None else frozen(value))
+
+    @property
+    def reach(self) -> float:
+        """How far from the centre records may be: the radius, along the longest axis."""
+        if self.axes is None:
+            return self.radius
+        return self.radius * float(np.linalg.norm(self.axes, 2) if self.axes.ndim == 2 else np.abs(self.axes).max())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center)}
+        axes = None if self.axes is None else self.axes.tolist()
+        return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center), "axes": axes}
 
     @classmethod
     def from_dict(cls, data: Any, space: Space) -> Stage:
         """The stage that `to_dict` described; anything else is an InputError."""
         found = FORMAT.fields_of(data, cls, "a stage")
-        rest = {name: value for name, value in found.items() if name not in ("guarantee", "center")}
+        read: dict[str, Any] = {
+            "guarantee": Guarantee.from_dict(found["guarantee"]),
+            "center": read_point(found["center"], space, "center"),
+            "axes": read_axes(found.get("axes"), space.dim),
+            "given_up": read_count(found.get("given_up"), "given_up"),
+        }
+        rest = {name: value for name, value in found.items() if name not in read}
         check_fields(rest)
-        center = read_point(found["center"], space, "center")
-        return cls(guarantee=Guarantee.from_dict(found["guarantee"]), center=center, **rest)
+        return cls(**read, **rest)
 
 
 @shown
@@ -229,8 +182,27 @@ class Release:
         >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).ball.radius
         1.0
         """
-        place = self.stages[-1] if self.stages else self
-        return Ball(self.space, place.center, place.radius)
+        if not self.stages:
+            return Ball(self.space, self.center, self.radius)
+        last = self.stages[-1]
+        return Ball(self.space, last.center, last.radius if last.axes is None else within_reach(self.space, last.reach))
+
+    @property
+    def clipping(self) -> float | None:
+        """How far the mean may have moved because records outside the private ball were moved into it.
+
+        If as many of them as the radius may well leave outside were one radius beyond it, all on one side: the worst
+        that is likely, and nothing if records surround their mean. None if nothing was adapted.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+        >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0), adapt=True).clipping > 0
+        True
+        """
+        given_up = [stage.given_up for stage in self.stages if stage.given_up is not None]
+        return min(given_up[-1] / self.n, 1.0) * self.ball.radius if given_up else None
 
     @property
     def remark(self) -> str:
@@ -325,7 +297,7 @@ class Release:
             | {"stages": read, "kind": kind, "noisy": noisy, "fill": read_share(found.get("fill"), "fill")}
         )
 
-    def region(self, level: float = 0.95, of: str = "records") -> Region:
+    def region(self, level: float = 0.95, of: WhoseMean = "records") -> Region:
         """Where the mean is: points among which it is with this probability. Post-processing, it costs nothing.
 
         Parameters
@@ -415,69 +387,5 @@ class Release:
 
 
 _CLASSES[Release.__name__] = Release
-FORMAT = Format("release", 3, "Release.save()")
+FORMAT = Format("release", 4, "Release.save()")
 _PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "noisy", "fill", "moments")
-
-
-class Law(Protocol[V_contra, T_co]):
-    """A random publication around a private value, with the guarantee that its maker has proved."""
-
-    def draw(self, value: V_contra, /) -> T_co:
-        """From the operating system's bits."""
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """What `reserved` hands out: noise of a release is drawn under one, so never before it is paid for."""
-
-    guarantee: Guarantee
-    unit: str = RECORD  # what it protects
-    entry: int | None = None  # of the ledger
-
-    def draw(self, value: Callable[[], V], law: Law[V, T]) -> T:
-        """A draw from the law around the private value, which is not kept; a warning would tell something about it."""
-        with np.errstate(all="ignore"):
-            return law.draw(value())
-
-
-@contextmanager
-def reserved(
-    guarantee: Guarantee, what: str, ledger: Ledger | None, note: str = "", unit: str = RECORD
-) -> Iterator[Reservation]:
-    """Reserve durably before what follows, confirm after it; what fails in between stays spent.
-
-    The ledger's description says what is released, and in the caller's note of which data.
-    """
-    if not isinstance(note, str):
-        raise InputError(f"note = {note!r} is no text: say in a few words which data these are.")
-    entry = ledger.reserve(guarantee, f"{what}: {note}" if note else what, unit=unit) if ledger else None
-    yield Reservation(guarantee, unit, entry)
-    if ledger and entry is not None:
-        ledger.confirm(entry)
-
-
-def recorded(
-    drawn: Drawn, paid: Reservation, plan: Plan, *, ball: Ball, statistic: str, n: int,
-    kind: Kind = "point", stages: tuple[Stage, ...] = (),
-) -> Release:  # fmt: skip
-    """The one draw as a Release, which claims the very guarantee that was reserved for it."""
-    [value], grid = drawn.points, drawn.grid
-    return Release(
-        value=written(value, kind, ball.space, ball.center),
-        statistic=statistic,
-        guarantee=paid.guarantee,
-        mechanism=plan.mechanism,
-        scale=plan.scale,
-        sensitivity=plan.sensitivity,
-        expected_error=plan.expected_error,
-        grid=grid,
-        space=ball.space,
-        center=ball.center,
-        radius=ball.radius,
-        n=n,
-        version=__version__,
-        stages=stages,
-        kind=kind,
-        unit=paid.unit,
-        noisy=drawn.told,
-    )
