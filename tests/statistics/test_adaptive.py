@@ -223,6 +223,14 @@ def test_descriptors_of_oct_images_gain_what_was_promised(label, shared_data):
             assert study.gain(records, ball, guarantee, True, 8) >= least
 
 
+@pytest.mark.parametrize("space", [rd.Correlations(2), rd.Sphere(2), rd.Euclidean(1)], ids=repr)
+def test_equal_records_stop_where_a_point_in_float64_shows_no_more(space):
+    """Noise is never less than 2^-44 of the given radius, and not much more: rounds got that far."""
+    ball = rd.Ball(space, space.origin, 0.5)
+    release = rd.private_mean(np.broadcast_to(space.origin, (500, *space.point_shape)), ball, rd.GDP(1.0), adapt=True)
+    assert 2.0**-44 < release.expected_error / ball.radius < 2.0**-30
+
+
 def test_a_ball_too_large_for_float64_is_no_obstacle():
     """No Fréchet mean can be computed everywhere in it, but in the private one it can."""
     space = rd.SPDAffine(3)

@@ -46,6 +46,8 @@ from riemdp.statistics.shaped import ShapedMean, fitted_axes
 LARGEST_CENTER_ERROR, LARGEST_PRICE = 0.5, 0.5
 # The list of radii ends below the centre's own error, under which hardly any record can be.
 DEEPEST = 1 / 4
+# And where noise is this share of the given radius: less would be lost in the rounding of a float64 of that size.
+FINEST = 2.0**-44
 WIDER = 2 ** (1 / STEPS)
 # How much likelier the next smaller radius is: more where records are many, for they pay for it.
 FAVOUR, FAVOUR_OF_MANY = 2, 3
@@ -280,7 +282,8 @@ class Adaptive:
 
         Where no last release exists there, the first that has one comes first.
         """
-        lowest = max(top / (DEEPEST * error), 1.0)
+        visible = self.center_plan(self.start, self.whole).expected_error / (FINEST * self.start.radius)
+        lowest = max(min(top / (DEEPEST * error), visible / gain(self.start, body)), 1.0)
         first, last = 0, 1 + math.floor(STEPS * math.log2(lowest))
         while first <= last and not self._has_last(radius_at(top, first) if first else body.radius):
             first += 1
