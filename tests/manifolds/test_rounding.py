@@ -16,7 +16,8 @@ from manifolds.exact import distance, exact, exact_mean, length, lift
 from manifolds.examples import SPACES as COMPLETE
 from manifolds.examples import left_out
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds.local_model import Part, merged
+from riemdp.manifolds.local_model import LocalModel, Part, certain, merged
+from riemdp.statistics.frechet import error_bound
 
 MANY = 2**14
 SPREADS = [1e-100, 1e-12, 2e-8, 1e-5, 1e-2, 0.99]  # in units of the widest ball
@@ -114,6 +115,31 @@ def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
     assert model.convexity <= sum((t + model.reach) * root * mp.cot((t + model.reach) * root) for t in apart) / 4
     assert model.across <= sum(t * root * mp.cot(t * root) if t else 1 for t in apart) / 4
     assert model.convexity > 0.5 * model.across
+
+
+@pytest.mark.parametrize("largest", [1e-3, 0.1, 3.1])
+def test_the_convexity_within_reach_is_rounded_down(largest):
+    """h is no larger than the mean of t cot t less the reach times the steepest slope, that of the farthest record."""
+    rng = np.random.default_rng(7)
+    for _ in range(500):
+        across, k_max, angle = rng.uniform(0.05, 1), rng.uniform(0.1, 9), rng.uniform(0, largest)
+        farthest = angle / np.sqrt(k_max)
+        lower, reach = certain(across, farthest, k_max)
+        root = mp.sqrt(mp.mpf(k_max))
+        t = root * (mp.mpf(farthest) + reach)
+        assert lower > 0.7 * across
+        assert lower <= across - root * reach * (t / mp.sin(t) ** 2 - mp.cot(t))
+
+
+@pytest.mark.parametrize("dim", [1, 3, 1000])
+def test_the_certificate_is_rounded_up(dim):
+    """(‖gradient‖ + its rounding) / h, and not the float next to it that may be below."""
+    rng = np.random.default_rng(dim)
+    for _ in range(200):
+        descent, rounding, h = rng.standard_normal(dim) * 1e-9, rng.uniform(0, 1e-15), rng.uniform(0.1, 1)
+        model = LocalModel(descent, np.asarray, h, reach=1.0, across=h, farthest=0.1, rounding=rounding)
+        exact = (length(lift(descent)) + rounding) / mp.mpf(h)
+        assert exact <= error_bound(model) <= exact * (1 + 1e-12)
 
 
 def test_records_next_to_the_antipode_have_no_certificate():
