@@ -103,7 +103,7 @@ def compare(a: Summary, b: Summary) -> Comparison:
 
 
 def common_space(a: Summary, b: Summary) -> Space:
-    """Of two summaries; anything else is an InputError."""
+    """The space of two summaries; anything else is an InputError."""
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(
@@ -138,7 +138,7 @@ class Part:
 
 
 def _at(point: Array, error: MeanError, space: Space) -> Part:
-    """By the change of coordinates, and its derivative along the error's axes, by difference quotients."""
+    """The mean and its covariance at the point, to first order: derivatives by difference quotients."""
     steps = STEP * error.axes.T
     shifted = np.concatenate([error.coords[None], error.coords + steps, error.coords - steps])
     coords = space.log_coords(error.chart.points(shifted), point)

@@ -73,7 +73,7 @@ def _assuming(guarantee: Guarantee) -> dict[str, str]:
 
 @page_of.register
 def ball_page(ball: Ball) -> Page:
-    """Where it is and how large."""
+    """The page of a ball: where it is and how large."""
     facts = {"space": f"{ball.space!r}, dimension {ball.space.dim:,}", "centre": center_words(ball.space, ball.center)}
     is_whole = ball.center.size > MOST_OF_CENTER and not _is_origin(ball.space, ball.center)
     values = (Numbers(ball.center),) if is_whole else ()

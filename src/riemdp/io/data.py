@@ -71,7 +71,7 @@ class Stored:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the only array, or of the first one."""
+        """The shape of the only array, or of the first one."""
         return tuple(self.arrays[0].shape)
 
     def points(self, space: Space) -> Any:
@@ -82,7 +82,7 @@ class Stored:
         return (array.map() if isinstance(array, Npy) else array).reshape(-1, *shape)
 
     def for_workers(self, space: Space) -> Any:
-        """The same as a Dask array, whose chunks are read by whoever works on them."""
+        """The points as a Dask array, whose chunks are read by whoever works on them."""
         import dask.array as da
 
         shape, array = self._record_shape(space), self.arrays[0]

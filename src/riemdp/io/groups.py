@@ -42,7 +42,7 @@ def open_groups(text: str, data: str, *, header: bool, option: str = OPTION) -> 
 
 
 def _ids(path: Path, key: str, option: str) -> Any:
-    """Those of a file of their own."""
+    """The ids that a file of their own holds."""
     suffix = path.suffix.lower()
     if suffix in TABLES:
         is_named = bool(key) and not key.isdecimal()  # whoever names a column says that the first line holds names

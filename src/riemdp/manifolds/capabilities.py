@@ -97,7 +97,7 @@ class LocalModel:
 
     @property
     def slope(self) -> float:
-        """‖grad F(x)‖."""
+        """The length of the gradient, ‖grad F(x)‖."""
         square = float(np.vdot(self.descent, self.descent))
         # Slower, but no square under- or overflows.
         return math.sqrt(square) if 1e-250 < square < 1e250 else float(norm(self.descent))
@@ -301,7 +301,7 @@ class SpectralBalls(_Role):
 
     @abstractmethod
     def spectral_radius(self, low: float, high: float) -> float:
-        """Its radius, not rounded down."""
+        """The radius of that ball, not rounded down."""
 
 
 # --- baselines (docs/proofs/baselines.md) ----------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Angles:
 
     @property
     def sine_square(self) -> Array:
-        """The sines' squares."""
+        """Squares of the sines, accurate for small angles."""
         return np.asarray((1 - self.cosine) * (1 + self.cosine))
 
     def largest(self, error: float) -> float:
@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, points: Array, space: FrechetModel, x: Array) -> Part:
-        """Of these records, to the model around x."""
+        """What these records contribute to the model around x."""
         model = space.local_model(points, x, hessian=False)
         return cls(len(points), model.descent, model.across, model.farthest, model.rounding)
 

@@ -60,7 +60,7 @@ def entry_panels(view: View) -> list[Panel]:
 
 
 def _name_entries(ax: Any, view: View, count: int) -> None:
-    """Their names instead of their numbers, if there are so many names and not too many."""
+    """Show names of entries instead of their numbers, if there are as many and not too many."""
     if len(view.names) == count <= MOST_NAMES:
         name_ticks(ax.xaxis, range(1, count + 1), view.names)
         ax.set_xlabel("")

@@ -48,22 +48,22 @@ class Group:
 
     @property
     def colour(self) -> str:
-        """Of everything that belongs to it."""
+        """The colour of everything that belongs to the group."""
         return COLOURS[self.place]
 
     @property
     def mark(self) -> dict[str, Any]:
-        """Of its mean."""
+        """How the mean of the group is marked."""
         return {"color": self.colour, "marker": MARKS[self.place], "mec": "white", "markersize": 9}
 
     @property
     def space(self) -> Space:
-        """Of the records."""
+        """The space of the group's records."""
         return self.summary.space
 
     @cached_property
     def mean(self) -> Array:
-        """In inner form."""
+        """The released mean, in the form of the space's primitives."""
         return np.asarray(self.space.read(self.summary.value, "value"))
 
     def label(self, words: str) -> str:
@@ -94,7 +94,7 @@ class Group:
 
 
 def _around(dim: int) -> Array:
-    """Directions to all sides."""
+    """Unit vectors in all directions of the plane; of the line, numbers from -1 to 1."""
     return ROUND if dim == 2 else np.linspace(-1, 1, 61)[:, None]
 
 

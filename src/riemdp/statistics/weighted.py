@@ -30,11 +30,11 @@ class Held(Protocol):
 
     @property
     def points(self) -> Array:
-        """All of them."""
+        """All records, in the form of the space's primitives."""
 
     @property
     def space(self) -> Space:
-        """Where they live."""
+        """The space in which they are."""
 
     def factors(self) -> Sequence[Held]:
         """The records of each factor of a product."""
@@ -52,7 +52,7 @@ class Weights:
 
     @classmethod
     def of(cls, weights: Array) -> Weights:
-        """Of positive weights. Each count is off by at most 1; one that is a multiple of the unit is exact."""
+        """Counts for positive weights. Each is off by at most 1; one that is a multiple of the unit is exact."""
         scaled = np.ldexp(weights, BITS - math.frexp(math.fsum(weights))[1])
         counts = np.maximum(np.rint(scaled), 1.0).astype(np.int64)
         off = math.fsum(np.abs(scaled - counts)) * (1 + 2.0**-50)
