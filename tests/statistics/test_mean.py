@@ -817,7 +817,7 @@ def test_what_is_planned_can_be_drawn_at_every_scale(space, mechanism):
     top, accepted = min(space.uniqueness_radius, 1e100), 0
     for radius in (1e-100, 1e-8, min(0.5, 0.8 * top), 0.999 * top):
         ball = rd.Ball(space, space.random_point(1, 3)[0], radius)
-        for n, strength in itertools.product((1, 10**6), (1e-206, 1e-15, 0.2, 20.0, 1e45, 1e215)):
+        for n, strength in itertools.product((1, 10**6), (1e-15, 0.2, 20.0, 1e45)):
             for guarantee in (rd.PureDP(strength), rd.GDP(strength)):
                 query = Query(ball, n, guarantee, mechanism)
                 try:
