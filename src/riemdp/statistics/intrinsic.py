@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from riemdp.balls import Ball
+from riemdp.balls import Ball, mean_rounding
 from riemdp.errors import MechanismError, RiemdpError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
@@ -65,6 +65,10 @@ class TangentMean(Statistic):
         refuse_footpoint(footpoint, "tangent mean")
         return linear_sensitivity(ball, n)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """The rounding of the quotient."""
+        return mean_rounding(ball.radius)
+
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
         """The mean of the coordinates at the centre: vectors of the ball as they are."""
         return records.coordinate_mean().point
@@ -97,7 +101,7 @@ class IntrinsicMean(Statistic):
         """Half of what it adds to the sensitivity of exact coordinates."""
         space, distance = ball.space, float(np.linalg.norm(footpoint))
         if space.is_flat:
-            return 0.0
+            return TangentMean().tolerance(ball, n, footpoint)
         exact = coordinates_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius, distance)
         return (self.sensitivity(ball, n, footpoint) - exact) / 2
 
@@ -127,9 +131,11 @@ class MeanPoint(Statistic):
             return TangentMean().sensitivity(ball, n, footpoint)
         return _point_sensitivity_and_error(ball, n)[0]
 
-    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
         """That of the solver."""
-        return 0.0 if ball.space.is_flat else _point_sensitivity_and_error(ball, n)[1]
+        if ball.space.is_flat:
+            return TangentMean().tolerance(ball, n, footpoint)
+        return _point_sensitivity_and_error(ball, n)[1]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""
