@@ -151,6 +151,7 @@ def _sensitivity_and_error(ball: Ball, n: int, footpoint: Array, point_rounding:
     the tolerance is kept for every data set in the ball is decided before any is looked at.
     """
     space, distance = ball.space, float(np.linalg.norm(footpoint))
+    _require_one_sign(space)
     limit = _rounding_limit(space, max(ball.radius, distance), n) + point_rounding
     if ball.radius > LARGEST_BALL * space.uniqueness_radius or not limit < ball.radius:
         raise _refusal(ball, n)
@@ -161,6 +162,15 @@ def _sensitivity_and_error(ball: Ball, n: int, footpoint: Array, point_rounding:
         raise _refusal(ball, n)
     lipschitz = coordinates_lipschitz(ball.radius + limit + tolerance, *geometry, distance + limit)
     return with_solver_error(exact, tolerance, lipschitz), tolerance
+
+
+def _require_one_sign(space: Space) -> None:
+    """Raise a MechanismError if it, or a factor, curves both ways: there no descent is proved to end at the mean."""
+    for factor in space.factors:
+        _require_one_sign(factor)
+    low, high = space.curvature_bounds
+    if not space.factors and low < 0 < high:
+        raise MechanismError(f"{space!r} has curvature of both signs: pass statistic='tangent-mean'.")
 
 
 def require_mean_point(ball: Ball, n: int) -> None:
