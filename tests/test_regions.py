@@ -383,6 +383,7 @@ def test_older_files_elsewhere_say_what_is_missing(space, name):
         5, [], {}, {"vector": [1.0, 2.0]}, {"vector": "x", "footpoint": [0.0, 0.0], "off": 0.0},
         {"vector": [1.0, 2.0], "footpoint": [0.0], "off": 0.0}, {"vector": [1.0, math.inf], "footpoint": [0.0, 0.0], "off": 0.0},
         {"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": -1.0}, {"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": "0"},
+        *({"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": 0.0, "axes": axes} for axes in ([1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])),
     ],
 )  # fmt: skip
 def test_files_that_were_tampered_with_are_refused(noisy):
