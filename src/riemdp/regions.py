@@ -30,6 +30,7 @@ from riemdp.manifolds.capabilities import Chords, Embedding
 
 Array = NDArray[Any]
 MEANS = ("frechet-mean", "tangent-mean")
+LEVEL = 0.95  # of the regions that pages and pictures show
 STRATA = 4096  # of a chi-square law, by which another one is averaged
 ON_RIM = 1e-8  # so close to the rim, in proportion, points of a picture belong to the region whatever is rounded
 RETURNS = 1e-6  # a point of the rim is one if log leads back to its coordinates, to this share of the radius
