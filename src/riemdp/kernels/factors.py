@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.constants import ASYMMETRY, CONDITIONING, LANES, SMALLEST, SMALLEST_NORMAL, SQUARES, UNIT_ROUNDOFF
+from riemdp.kernels.constants import (
+    ASYMMETRY,
+    CONDITIONING,
+    SMALLEST,
+    SMALLEST_NORMAL,
+    SQUARES,
+    TOGETHER,
+    UNIT_ROUNDOFF,
+    WIDTH,
+)
 from riemdp.kernels.spectral import _compiled, _floats, _grain, _run, asymmetry, positive_definite, symmetric_part
 
 Array = NDArray[Any]
@@ -72,7 +81,9 @@ class FactorSum:
     def rounding(self) -> float:
         """Bound on the error of `total / count`, first order in u: docs/proofs/spaces/spd_log_cholesky.md."""
         grain = _grain(self.count, self.k)
-        chain = grain // (LANES if _compiled(self.count, self.k) else 1) + LANES + 16 + self.count // grain
+        block = TOGETHER * WIDTH
+        steps = TOGETHER + WIDTH + grain // block if _compiled(self.count, self.k) else grain
+        chain = steps + 16 + self.count // grain
         mean = self.conditioning / self.count
         return factor_rounding(self.k, mean) + UNIT_ROUNDOFF * chain * math.sqrt(self.squares / self.count)
 
