@@ -101,7 +101,7 @@ class HPD(_PartOfASpace):
 
     @property
     def origin(self) -> Array:
-        """The identity."""
+        """The identity matrix, complex."""
         return np.eye(self.k, dtype=np.complex128)
 
     # --- complex and real forms -----------------------------------------------------------------------------
@@ -120,11 +120,11 @@ class HPD(_PartOfASpace):
         return numbers(records, self.point_shape, self.point_shape)
 
     def write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
-        """Complex, whatever was passed."""
+        """Complex matrices, whatever form was passed."""
         return as_complex(values)
 
     def shape_of_point(self, dtype: np.dtype[Any]) -> tuple[int, ...]:  # noqa: ARG002
-        """The same for complex and for real numbers."""
+        """(k, k), for complex and for real numbers."""
         return self.point_shape
 
     def doubled(self, coords: Array) -> Array:

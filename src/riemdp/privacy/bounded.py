@@ -118,7 +118,7 @@ class Bounded:
         return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
 
     def coarse_moment_sums(self, second: str) -> MomentSums:
-        """The same of coordinates that are cut to 16 bits, towards 0: good enough to find a centre and a shape."""
+        """`moment_sums` of coordinates that are cut to 16 bits, towards 0: enough to find a centre and a shape."""
         total = self._rows.total(partial(_coarse_moments, grid=self.ball.grid, second=second)).tolist()
         first, products = tuple(s << CUT for s in total[: self.space.dim]), tuple(total[self.space.dim :])
         return MomentSums(self.ball, self.n, second, first, products, 2 * CUT)
@@ -133,7 +133,7 @@ class Bounded:
         return self._forced(self._coordinates.turned(per_record), body)
 
     def mapped_points(self, per_point: Turn, body: Ball) -> Bounded:
-        """The same of the records as points around the origin, which are kept if they are few: for many passes."""
+        """`mapped` of the records as points around the origin, kept if they are few: for many passes."""
         return self._forced(self._around_origin.turned(per_point), body)
 
     def people(self, per_record: Callable[..., Array], beside: Array, grid: int, dim: int) -> People | None:
@@ -281,7 +281,7 @@ def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
 
 
 def _logs(raw: Array, ball: Ball) -> tuple[Array, Array]:
-    """Of finite records. One on which linear algebra gives up spoils its block, of which each is then taken alone."""
+    """Logs of finite records. One on which linear algebra gives up spoils its block: then each is taken alone."""
     try:
         return ball.space.record_log(raw, ball.inner_center)
     except np.linalg.LinAlgError:
@@ -290,7 +290,7 @@ def _logs(raw: Array, ball: Ball) -> tuple[Array, Array]:
 
 
 def _log_alone(record: Array, ball: Ball) -> tuple[Array, bool]:
-    """Of one record, in two equal rows: NumPy may round a single one otherwise than in company."""
+    """The log of one record, in two equal rows: NumPy may round a single one otherwise than in company."""
     try:
         coords, usable = ball.space.record_log(np.stack([record, record]), ball.inner_center)
         return coords[0], bool(usable[0])

@@ -132,7 +132,7 @@ class MeanPoint(Statistic):
         return _point_sensitivity_and_error(ball, n)[0]
 
     def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """That of the solver."""
+        """How far the solver's mean may be from the exact one."""
         if ball.space.is_flat:
             return TangentMean().tolerance(ball, n, footpoint)
         return _point_sensitivity_and_error(ball, n)[1]
@@ -205,7 +205,7 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
 
 
 def _curved_limit(space: Space, radius: float, n: int) -> float:
-    """Of the gradients of curved factors, which a product puts together."""
+    """How wrong the gradients of curved factors may be, which a product puts together."""
     if space.is_flat:
         return 0.0
     if space.factors:
@@ -297,7 +297,7 @@ def _safe_step(space: Space, radius: float) -> float:
 
 
 def _roots_of_curvature(space: Space) -> tuple[float, float]:
-    """s and c."""
+    """(s, c): s² = max(k_max, 0) and c² = max(-k_min, 0)."""
     k_min, k_max = space.curvature_bounds
     return math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
 

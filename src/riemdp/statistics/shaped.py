@@ -45,11 +45,11 @@ class ShapedMean(Statistic):
         return cls(radius, axes, Moments("trace" if space.is_flat else "auto"))
 
     def with_noise(self, mechanism: Mechanism) -> ShapedMean:
-        """With the weights that belong to it."""
+        """The statistic with the weights that belong to this noise."""
         return replace(self, moments=self.moments.with_noise(mechanism))
 
     def with_scale(self, scale: float) -> ShapedMean:
-        """Of which the noise is known."""
+        """The statistic that knows the scale of its noise."""
         return replace(self, moments=self.moments.with_scale(scale))
 
     def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
@@ -57,7 +57,7 @@ class ShapedMean(Statistic):
         return ()
 
     def room(self, ball: Ball) -> Ball:
-        """Where narrowed coordinates are."""
+        """The ball in which narrowed coordinates are."""
         return vectors_up_to(self.radius, ball.space.dim)
 
     # --- the release -------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class ShapedMean(Statistic):
         return self.moments.sensitivity(self.room(ball), n, footpoint)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
-        """One for each moment."""
+        """A ball of vectors for each moment."""
         return self.moments.rooms(self.room(ball))
 
     def vectors(self, records: Bounded) -> Bounded:
@@ -77,7 +77,7 @@ class ShapedMean(Statistic):
         return records.mapped(turn, self.room(records.ball))
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:
-        """Both moments, of exact sums."""
+        """Both moments of narrowed coordinates, from exact sums."""
         return self.moments.value(self.vectors(records), footpoint)
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
