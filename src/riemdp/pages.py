@@ -99,7 +99,7 @@ def _rms(lengths: Array) -> float:
 def center_words(space: Space, center: Array, elsewhere: str = "see below") -> str:
     """The centre of a ball in a line; where it does not fit, where it is shown instead."""
     if _is_origin(space, center):
-        return "the origin of the space (identity, zero, north pole, regular polygon)"
+        return f"the origin of the space{''.join(f' ({name})' for name in space.center_names)}"
     if center.size > MOST_OF_CENTER:
         return elsewhere
     return np.array2string(center, precision=4, separator=", ").replace("\n", "")
