@@ -147,7 +147,7 @@ def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
 
 
 def both_columns(first: Columns | None, second: Columns | None) -> Columns | None:
-    """Those of DATA that hold something else of each record than its point."""
+    """The columns of DATA that hold something else of each record than its point."""
     if first is None or second is None:
         return first or second
     return replace(first, asked=(*first.asked, *second.asked))

@@ -103,7 +103,7 @@ class Request:
 
     @property
     def budget(self) -> Guarantee | None:
-        """Of a new ledger."""
+        """The budget that a new ledger gets; None if none was given."""
         kinds = ("epsilon", "delta", "mu", "rho", "alpha")
         return o.parse_budget(**{kind: getattr(self, f"budget_{kind}") for kind in kinds})
 
@@ -133,7 +133,7 @@ class Kind:
 
     @property
     def example(self) -> str:
-        """Of a name for --out."""
+        """An example of a name for --out."""
         return f"{self.name}{self.kept_as[0]}"
 
 
@@ -151,7 +151,7 @@ class Records:
 
     @classmethod
     def asked_for(cls, request: Request, beside: Columns | None, *, has_workers: bool = False) -> Records:
-        """Those of a request; `beside` are columns of the file that hold something else than points."""
+        """The records of a request; `beside` are columns of the file that hold something else than points."""
         from riemdp.io.data import open_records
 
         who = o.parse_groups(request.groups, request.data, request.header)
@@ -227,7 +227,7 @@ def _refuse_with_labels(*, footpoint: str | None, adapt: bool, workers: bool) ->
 
 
 def _means_of_classes(request: Request, named: Labels, how: dict[str, Any], records: Records) -> Ready:
-    """All in one release."""
+    """The means of all classes, ready to be released as one."""
     from riemdp.statistics.class_means import JointMeans
 
     people: dict[str, Any] = {"groups": records.ids, "unit": request.protected}
@@ -383,13 +383,13 @@ class Outputs:
 
     @classmethod
     def asked_for(cls, request: Request, kind: Kind) -> Outputs:
-        """Those of a request."""
+        """The files that a request asks for."""
         about = o.about_lines(request.data, request.header, request.columns)
         return cls(request.out, request.report, request.plot, request.force, about, kind=kind)
 
     @property
     def paths(self) -> list[Path]:
-        """Those that are asked for."""
+        """The paths of the files that are asked for."""
         return [path for path in (self.out, self.report, self.plot) if path is not None]
 
     def check(self, *inputs: str | Path | None) -> None:

@@ -52,7 +52,7 @@ def _file_and_part(text: str) -> tuple[Path, str] | None:
 
 
 def _ids(path: Path, key: str, option: str) -> Any:
-    """Those of a file of their own."""
+    """The ids that a file of their own holds."""
     suffix = path.suffix.lower()
     if suffix in TABLES:
         column = Columns((key,), option) if key else None

@@ -228,7 +228,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _require_numbers(path: Path, kinds: dict[str, Any]) -> None:
-    """By the schema alone, which is public."""
+    """Raise an InputError unless all columns hold numbers, by the schema alone, which is public."""
     from pyarrow import types
 
     for name, kind in kinds.items():

@@ -280,6 +280,6 @@ class Summary(Release):
 
 
 def as_summary(release: Release) -> Summary:
-    """For whoever has asked for one."""
+    """The release as the summary that it is, for whoever has asked for one."""
     assert isinstance(release, Summary)
     return release
