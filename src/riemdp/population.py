@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, fdtri
 
+from riemdp.balls import mean_rounding
 from riemdp.manifolds import Space
 from riemdp.regions import Chart, InCoordinates, Place, Region, laplace_quantile, normal_quantile, probability, rounding
 
@@ -249,7 +250,7 @@ def summary_region(summary: Summarised, level: Any) -> Region:
     chart = Chart(space, place.inner_center, np.zeros(space.dim))
     axes = moments.inverse_hessian(space, place.radius)
     shape = InCoordinates(chart, moments.mean_coordinates(space, place.radius), axes)
-    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim))
+    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim)) + mean_rounding(place.radius)
     return Region(share, "records", space, radius, shape)
 
 

@@ -30,6 +30,7 @@ from riemdp.manifolds.capabilities import Chords, Embedding
 
 Array = NDArray[Any]
 MEANS = ("frechet-mean", "tangent-mean")
+LEVEL = 0.95  # of the regions that pages and pictures show
 STRATA = 4096  # of a chi-square law, by which another one is averaged
 ON_RIM = 1e-8  # so close to the rim, in proportion, points of a picture belong to the region whatever is rounded
 RETURNS = 1e-6  # a point of the rim is one if log leads back to its coordinates, to this share of the radius
@@ -70,9 +71,10 @@ class Noisy:
             raise InputError("noisy is not that of a release: pass what Release.save() wrote.")
         vector = None if data["vector"] is None else read_value(data["vector"], "numbers", space, "noisy")
         footpoint, off = read_value(data["footpoint"], "numbers", space, "noisy"), finite_number(data["off"], "off")
-        if len(footpoint) != space.dim or off < 0:
+        axes = read_axes(data.get("axes"), space.dim)
+        if len(footpoint) != space.dim or off < 0 or not (axes is None or _can_be_undone(axes)):
             raise InputError("noisy is not that of a release of this space: pass what Release.save() wrote.")
-        return cls(vector, footpoint, off, read_axes(data.get("axes"), space.dim))
+        return cls(vector, footpoint, off, axes)
 
     def vector_of(self, size: int) -> Array:
         """The vector, if it has this many numbers: a file may say anything."""
@@ -92,6 +94,10 @@ def read_axes(data: Any, dim: int) -> Array | None:
     if axes.shape not in ((dim,), (dim, dim)) or not np.isfinite(axes).all():
         raise InputError("axes are not those of a release of this space: pass what Release.save() wrote.")
     return axes
+
+
+def _can_be_undone(axes: Array) -> bool:
+    return axes.ndim == 2 and bool(np.linalg.matrix_rank(axes) == len(axes))
 
 
 class Place(Protocol):

@@ -112,13 +112,13 @@ def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, sp
 @pytest.mark.parametrize("space", [space for space in SPACES if space.curvature_bounds[1] > 0], ids=repr)
 @pytest.mark.parametrize("spread", [1e-12, 1e-9, 1e-5, 0.1, 0.9])
 def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
-    """(1/n) sum a(rho_i + reach), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
+    """(1/n) sum a(rho_i + valid_within), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
     x, points = places(space, spread * widest(space), np.random.default_rng(5), 4)
     model, reference = space.local_model(points, x), exact(inner(space))
     apart = [distance(space, reference.read(x), reference.read(q)) for q in points]
     assert max(apart) <= model.farthest
     root = mp.sqrt(mp.mpf(space.curvature_bounds[1]))
-    assert model.convexity <= sum((t + model.reach) * root * mp.cot((t + model.reach) * root) for t in apart) / 4
+    assert model.convexity <= sum((t + model.valid_within) * root * mp.cot((t + model.valid_within) * root) for t in apart) / 4
     assert model.across <= sum(t * root * mp.cot(t * root) if t else 1 for t in apart) / 4
     assert model.convexity > 0.5 * model.across
 

@@ -62,6 +62,30 @@ def test_both_ways_find_the_same_factors(k):
             assert not sum_factors(x).is_valid
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 9])
+def test_a_factor_has_the_same_bits_whoever_its_neighbours_are(k):
+    """Eight matrices are computed together, and those after the last eight in another way."""
+    rng = np.random.default_rng(k)
+    x = with_spectrum(k, 1e-3, 1e3, rng, 29)
+    with kernels_for(10**7):
+        charts, _ = record_factors(x)
+        for i in (0, 7, 8, 28):
+            assert np.array_equal(record_factors(x[i : i + 1])[0][0], charts[i])
+        neighbours = np.full((29, k, k), np.nan)
+        neighbours[::2], neighbours[13] = 1e300, x[28]
+        assert np.array_equal(record_factors(neighbours)[0][13], charts[28])
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16])
+def test_what_fills_up_the_last_eight_does_not_count(n):
+    x = np.tile(np.diag([5.0, 7.0, 11.0]), (n, 1, 1))
+    with kernels_for(10**7):
+        sums, one = sum_factors(x), sum_factors(x[:1])
+    assert sums.smallest == one.smallest == pytest.approx(5.0)
+    assert sums.conditioning == pytest.approx(n * one.conditioning)
+    np.testing.assert_allclose(sums.total, n * one.total, rtol=1e-14)
+
+
 def factors_and_perturbed(k, rng, size):
     """A factor with its deviations, all A ± e d_i d_j of every choice of signs, and e: `size` / sum of w²."""
     factor = 2 * np.tril(rng.standard_normal((k, k)), -1) + np.diag(np.exp(rng.standard_normal(k)))

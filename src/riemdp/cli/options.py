@@ -39,8 +39,8 @@ else:
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
-def parse_space(name: str, size: int, curvature: float | None = None) -> Space:
-    """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
+def parse_space(name: str, size: int | None, curvature: float | None = None) -> Space:
+    """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k, if it has one."""
     kind = space_class(name)
     if curvature is None:
         space = _of_size(kind, name, size)
@@ -53,10 +53,12 @@ def parse_space(name: str, size: int, curvature: float | None = None) -> Space:
     return space
 
 
-def _of_size(kind: Any, name: str, size: int, **options: float) -> Space:
-    """The space of this kind and size; where there is only one, its size is its dimension."""
+def _of_size(kind: Any, name: str, size: int | None, **options: float) -> Space:
+    """The space of this kind and size; where there is only one, its size is its dimension, and need not be said."""
     if not inspect.signature(kind).parameters:
         return _only(kind(), name, size)
+    if size is None:
+        raise InputError(f"--size is missing: pass that of --space {name}, {_SIZE[0].lower()}{_SIZE[1:]}.")
     try:
         space: Space = kind(size, **options)
     except RiemdpError:
@@ -66,8 +68,8 @@ def _of_size(kind: Any, name: str, size: int, **options: float) -> Space:
     return space
 
 
-def _only(space: Space, name: str, size: int) -> Space:
-    if size != space.dim:
+def _only(space: Space, name: str, size: int | None) -> Space:
+    if size not in (None, space.dim):
         raise InputError(f"--size {size} does not fit --space {name}: pass {space.dim}, its dimension.")
     return space
 
@@ -124,6 +126,17 @@ def parse_ball(
         lacking = "--center" if center is None else "--radius"
         raise InputError(f"{lacking} is missing: pass a public one, chosen without looking at the data.")
     return Ball(space, parse_center(center, space), radius)
+
+
+def holds_names(header: bool | None, data: str, columns: str | None, *asked: str | None) -> bool | None:
+    """Whether the first line of DATA holds names: as was said, or because a column is asked for by its name."""
+    from riemdp.io.groups import names_column
+    from riemdp.io.stores import Columns
+
+    if header is not None or not data.lower().endswith(".csv"):
+        return header
+    is_named = columns is not None and Columns.parse(columns).has_names
+    return True if is_named or any(map(names_column, filter(None, asked))) else None
 
 
 def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
@@ -265,7 +278,7 @@ _RADIUS = "Of the public ball that holds the records."
 RecordsArgument = Annotated[str, typer.Argument(metavar="DATA", help=_FILES)]
 _SPACES = f"Where the records live: {', '.join(space_names())}."
 SpaceOption = Annotated[SpaceName, _place("--space", metavar="NAME", help=_SPACES)]
-SizeOption = Annotated[int, _place("--size", help=f"{_SIZE}.")]
+SizeOption = Annotated[int | None, _place("--size", help=f"{_SIZE}; rotations have none.")]
 InferredSize = Annotated[int | None, _place("--size", help=f"{_SIZE}; by default from the shape of DATA.")]
 CurvatureOption = Annotated[float | None, _place("--curvature", help="Of the sphere or hyperbolic space.")]
 CenterOption = Annotated[str | None, _place("--center", help=_CENTER)]
@@ -279,7 +292,11 @@ ColumnsOption = Annotated[
     str | None, typer.Option("--columns", help="Of a table: names, places from 1 or ranges, as 2-10 or x,y,z.")
 ]
 HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first line of a .csv file holds names: no.")
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a .csv file holds names: no, unless a column is asked for by name.",
+    ),
 ]
 GroupsOption = Annotated[
     str | None,

@@ -97,6 +97,10 @@ class Request:
     as_json: o.JsonOption = False
     quiet: o.QuietOption = False
 
+    def naming(self, *columns: str | None) -> Request:
+        """The same, if these columns are asked for as well: whoever names one says that the first line holds names."""
+        return replace(self, header=o.holds_names(self.header, self.data, self.columns, self.groups, *columns))
+
     @property
     def budget(self) -> Guarantee | None:
         """The budget that a new ledger gets; None if none was given."""
@@ -201,6 +205,7 @@ def mean(
     riemdp mean trials.npz:X --labels trials.npz:y --classes left,right --space spd-affine --eigenvalues 1e-3 10 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    request = request.naming(labels)
     if labels is not None:
         _refuse_with_labels(footpoint=footpoint, adapt=adapt, workers=bool(crew))
         named = Labels.asked_for(labels, classes, request.data, request.header)
@@ -252,6 +257,7 @@ def carry_out(
     crew: Workers = Workers(),  # noqa: B008 frozen
 ) -> None:
     """From files to a release: `prepare` refuses what can be refused, `files` are read beside those of the request."""
+    request = request.naming()
     budget, outputs = request.budget, Outputs.asked_for(request, kind)
     outputs.check(request.data, request.ledger, request.anchor, request.center, request.names, *files)
     if request.quiet and request.out is None and not request.as_json:

@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.kernels.constants import ASYMMETRY, CONDITIONING, LANES, SMALLEST, SMALLEST_NORMAL, SQUARES, UNIT_ROUNDOFF
-from riemdp.kernels.spectral import _compiled, _floats, _grain, _run, asymmetry, positive_definite, symmetric_part
+from riemdp.kernels.constants import (
+    ASYMMETRY,
+    CONDITIONING,
+    SMALLEST,
+    SMALLEST_NORMAL,
+    SQUARES,
+    TOGETHER,
+    UNIT_ROUNDOFF,
+    WIDTH,
+)
+from riemdp.kernels.spectral import _compiled, _floats, _grain, asymmetry, in_tasks, positive_definite, symmetric_part
 
 Array = NDArray[Any]
+BLOCK = TOGETHER * WIDTH  # records that the compiled code adds up by themselves
+ONE_THREAD = 2**20  # numbers: the factors of fewer are found before a second thread has woken up
+LONG = 2**22  # numbers whose factors take some milliseconds
 
 
 @cache
@@ -71,8 +83,9 @@ class FactorSum:
     @property
     def rounding(self) -> float:
         """Bound on the error of `total / count`, first order in u: docs/proofs/spaces/spd_log_cholesky.md."""
-        grain = _grain(self.count, self.k)
-        chain = grain // (LANES if _compiled(self.count, self.k) else 1) + LANES + 16 + self.count // grain
+        grain = _share(self.count, self.k)
+        steps = TOGETHER + WIDTH + grain // BLOCK if _compiled(self.count, self.k) else grain
+        chain = steps + 16 + self.count // grain
         mean = self.conditioning / self.count
         return factor_rounding(self.k, mean) + UNIT_ROUNDOFF * chain * math.sqrt(self.squares / self.count)
 
@@ -82,11 +95,20 @@ def factor_rounding(k: int, conditioned: float) -> float:
     return 2 * (k + 2) * UNIT_ROUNDOFF * conditioned
 
 
+def _share(n: int, k: int) -> int:
+    """Records per task: a single one if there is little to do, else eight, or more of a few milliseconds each."""
+    if not _compiled(n, k):
+        return _grain(n, k)
+    if n * k**2 < ONE_THREAD:
+        return n
+    return BLOCK * min(-(-n // (8 * BLOCK)), max(1, LONG // (k**2 * BLOCK)))
+
+
 def sum_factors(x: Array) -> FactorSum:
     """The charts of the records (n, k, k), added up; never more than a block of them is held."""
     n, k = len(x), x.shape[-1]
     make = _compiled_sum if _compiled(n, k) else _lapack_sum
-    totals, stats = (np.array(part) for part in zip(*_run(make(x), n, k), strict=True))
+    totals, stats = (np.array(part) for part in zip(*in_tasks(make(x), n, _share(n, k)), strict=True))
     return FactorSum(
         total=totals.sum(axis=0),
         count=n,
@@ -103,7 +125,7 @@ def record_factors(x: Array) -> tuple[Array, NDArray[np.bool_]]:
     n, k = len(x), x.shape[-1]
     charts = np.empty((n, k * (k + 1) // 2))
     make = _compiled_each if _compiled(n, k) else _lapack_each
-    return charts, np.concatenate(_run(make(x, charts), n, k))
+    return charts, np.concatenate(in_tasks(make(x, charts), n, _share(n, k)))
 
 
 def _compiled_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:

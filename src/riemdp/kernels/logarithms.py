@@ -9,6 +9,7 @@ import numpy as np
 
 from riemdp.kernels.blocks import Array, helper, inlined
 from riemdp.kernels.constants import CONDITIONING, LANES, SMALLEST, SQUARES, UNIT_ROUNDOFF
+from riemdp.kernels.lanes import Lanes, powers
 
 SQRT2 = math.sqrt(2.0)
 OFFSET = 2.0**52 + 1023
@@ -34,24 +35,35 @@ def split_powers(number: Any, bits: Any) -> None:
 
 
 @inlined
+def _of_parts(m: Any, e: Any) -> Any:
+    """log(2^e m): fdlibm's method (error below one unit in the last place), a polynomial in (m - 1)/(m + 1)."""
+    f = m - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    series = z * (LOG_1 + z * (LOG_2 + z * (LOG_3 + z * (LOG_4 + z * (LOG_5 + z * (LOG_6 + z * LOG_7))))))
+    half = 0.5 * f * f
+    return e * LN2_HIGH + (f - (half - (s * (half + series) + e * LN2_LOW)))
+
+
+@inlined
 def logarithm(x: Array, bits: Any, out: Array) -> None:
     """Natural logarithm of positive normal numbers, lane by lane; `bits` is scratch of 64-bit integers.
 
-    numba calls the scalar libm for `log`; this is fdlibm's method (error below one unit in the last place)
-    without a branch: x = 2^e m as in `split_powers`, log m by a polynomial in (m - 1)/(m + 1).
+    numba calls the scalar libm for `log`; this is without a branch: x = 2^e m as in `split_powers`.
     """
     for lane in range(LANES):
         out[lane] = x[lane]
     split_powers(out.view(np.int64), bits)
     exponent = bits.view(np.float64)
     for lane in range(LANES):
-        e = exponent[lane] - OFFSET
-        f = out[lane] - 1.0
-        s = f / (2.0 + f)
-        z = s * s
-        series = z * (LOG_1 + z * (LOG_2 + z * (LOG_3 + z * (LOG_4 + z * (LOG_5 + z * (LOG_6 + z * LOG_7))))))
-        half = 0.5 * f * f
-        out[lane] = e * LN2_HIGH + (f - (half - (s * (half + series) + e * LN2_LOW)))
+        out[lane] = _of_parts(out[lane], exponent[lane] - OFFSET)
+
+
+@inlined
+def logarithms(x: Lanes) -> Lanes:
+    """The same for numbers in a register."""
+    m, e = powers(x)
+    return _of_parts(m, e)
 
 
 @helper

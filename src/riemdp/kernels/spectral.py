@@ -95,8 +95,12 @@ def _grain(n: int, k: int) -> int:
 
 
 def _run(task: Callable[[int, int], T], n: int, k: int) -> list[T]:
-    """The tasks in threads, with those of BLAS and LAPACK off, which would fight with ours."""
-    grain = _grain(n, k)
+    """The tasks in threads."""
+    return in_tasks(task, n, _grain(n, k))
+
+
+def in_tasks(task: Callable[[int, int], T], n: int, grain: int) -> list[T]:
+    """Tasks of so many records in threads, with those of BLAS and LAPACK off, which would fight with ours."""
     if grain >= n:
         return map_ranges(task, n, grain)
     with one_blas_thread():

@@ -348,13 +348,13 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         farthest = max(end for end, _ in ends) + error
         steepest = 1 + abs(float(_least_bend(np.array(farthest), k_max)))
         across -= rounding(16 * steepest, steepest, len(points))
-        lower, reach = certain(float(across), farthest, k_max)
+        lower, valid_within = certain(float(across), farthest, k_max)
         room = math.pi / 2 - farthest  # up to the cut locus
         return LocalModel(
             descent=descent,
             step=self._step(np.sum([moment for _, moment in ends], axis=0) / len(points)) if hessian else np.asarray,
             convexity=lower if room > 0 else -math.inf,
-            reach=min(reach, max(room, 0.0)),
+            valid_within=min(valid_within, max(room, 0.0)),
             across=float(across),
             farthest=farthest,
             rounding=self._rounding(float(length), len(points)),

@@ -141,8 +141,12 @@ class HPD(_PartOfASpace):
     # --- what is a point ----------------------------------------------------------------------------------------
 
     def are_points(self, points: Array) -> Array:
-        """Hermitian within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
-        return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(points))
+        """Hermitian within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64: of what is written.
+
+        Of a matrix that is nearly singular, the form that was computed may have a factor which the nearest of complex
+        form, all that `write` keeps, has not.
+        """
+        return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(as_real(as_complex(points))))
 
     def settle(self, points: Array) -> Array:
         return symmetric_part(points)

@@ -268,7 +268,7 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
         total, (turned, across, stretch), parts = add_blocks(block, n)
         farthest = max(angles.largest(self._cosine_error) for angles, _, _ in parts)
         turned -= across_error(4 * self._cosine_error, stretch_at(min(2 * farthest, math.pi)), n)
-        lower, reach = certain(float(turned), farthest, 4.0)
+        lower, valid_within = certain(float(turned), farthest, 4.0)
 
         def weights(angles: Angles, twice: Angles, back: Array) -> tuple[Array, Array, Array]:
             return angles.bend, angles.per_sine_square(twice.across - angles.across, -1.0), back
@@ -289,7 +289,7 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
             descent=self.to_coords(total, x),
             step=step,
             convexity=lower,
-            reach=reach,
+            valid_within=valid_within,
             across=float(turned),
             farthest=farthest,
             rounding=self._rounding(float(stretch), farthest, n),

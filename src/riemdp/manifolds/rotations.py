@@ -211,7 +211,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return replace(
             model,
             convexity=model.convexity if room > 0 else -math.inf,
-            reach=min(model.reach, max(room, 0.0)),
+            valid_within=min(model.valid_within, max(room, 0.0)),
             rounding=model.rounding + QUATERNION_ERROR,
         )
 

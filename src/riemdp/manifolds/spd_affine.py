@@ -202,7 +202,7 @@ class SPDAffine(
             descent=vecd(sums.total / sums.count),
             step=lambda g: self._step(g, points, whitener, sums),
             convexity=1.0,
-            reach=np.inf,
+            valid_within=np.inf,
             across=1.0,
             farthest=0.0,
             rounding=sums.rounding + 2 * drift + self._representation(x),

@@ -70,8 +70,7 @@ class SPDLogCholesky(
 
     def from_chart(self, values: Array) -> Array:
         """L Lᵀ, positive definite in floats too; NaN where its diagonal is out of range."""
-        factor = self._factor(values)
-        return definite(symmetric_part(factor @ np.swapaxes(factor, -1, -2)))
+        return _product(self._factor(values))
 
     def _factor(self, values: Array) -> Array:
         logs, (i, j) = values[..., : self.k], strict_upper(self.k)
@@ -115,7 +114,8 @@ class SPDLogCholesky(
         if not sums.is_valid:
             self._refuse(points)
         values = sums.total / sums.count
-        point, factor = self.from_chart(values), self._factor(values)
+        factor = self._factor(values)
+        point = _product(factor)
         own = float(conditioning(factor, np.sqrt(np.diagonal(point))))
         return FlatMean(point, sums.rounding + factor_rounding(self.k, own))
 
@@ -149,6 +149,11 @@ class SPDLogCholesky(
     @classmethod
     def examples(cls) -> list[Space]:
         return [cls(1), cls(3)]
+
+
+def _product(factor: Array) -> Array:
+    """L Lᵀ as a point: symmetric, and lifted if it has no factor any more."""
+    return definite(symmetric_part(factor @ np.swapaxes(factor, -1, -2)))
 
 
 def _half_lower(a: Array) -> Array:

@@ -249,7 +249,7 @@ class Sphere(
         total, (across, stretch), angles = add_blocks(block, n)
         farthest = max(part.largest(self._cosine_error) for part in angles)
         across -= across_error(self._cosine_error, stretch_at(farthest), n)
-        lower, reach = certain(float(across), self.radius * farthest, self.curvature)
+        lower, valid_within = certain(float(across), self.radius * farthest, self.curvature)
 
         def step(g: Array) -> Array:
             spread = _spread(points, np.concatenate([part.bend for part in angles]))
@@ -264,7 +264,7 @@ class Sphere(
             descent=_to_pole(total, p),
             step=step,
             convexity=lower,
-            reach=reach,
+            valid_within=valid_within,
             across=float(across),
             farthest=self.radius * farthest,
             rounding=self._rounding(float(stretch), farthest, n),

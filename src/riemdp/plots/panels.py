@@ -126,7 +126,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Marked:
     """A point that is drawn among others, and how."""
 
     point: Array

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.balls import BITS, Ball
+from riemdp.balls import BITS, Ball, mean_rounding
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
@@ -330,7 +330,7 @@ def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
     """The mean of n coordinates from their sum in steps of the grid: a quotient of integers, rounded once."""
     up, down = max(ball.grid, 0), max(-ball.grid, 0)
     point = np.array([(entry << up) / (n << down) for entry in total])
-    return FlatMean(point, 2 * UNIT_ROUNDOFF * ball.radius)
+    return FlatMean(point, mean_rounding(ball.radius))
 
 
 def _outside(coords: Array, radii: Sequence[float]) -> list[int]:

@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball
+from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball, mean_rounding
 from riemdp.errors import InputError
 from riemdp.io.values import Kind, Value
-from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import kernels_for
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds import Euclidean, Space
@@ -104,7 +103,7 @@ def vectors_up_to(length: float, dim: int) -> Ball:
 def linear_sensitivity(body: Ball, n: int) -> float:
     """How far one of n vectors of the body moves their mean: 2 lengths/n, plus twice the rounding of the quotient."""
     exact = tangent_mean_sensitivity(body.radius, n)
-    return with_solver_error(exact, 2 * UNIT_ROUNDOFF * body.radius)
+    return with_solver_error(exact, mean_rounding(body.radius))
 
 
 def linear_mean(records: Bounded, per_record: Callable[[Array], Array], body: Ball) -> Array:

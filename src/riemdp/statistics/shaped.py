@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.axes import Axes
-from riemdp.balls import Ball
+from riemdp.balls import Ball, mean_rounding
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, Space
 from riemdp.mechanisms import Mechanism
@@ -105,7 +105,8 @@ class ShapedMean(Statistic):
         """With its fill, and what regions are made of."""
         moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
         turn = self._turn(moments, release.space)
-        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), 0.0, turn)
+        off = mean_rounding(self.room(release.ball).radius)
+        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), off, turn)
         return replace(release, fill=moments.fill(self.radius), noisy=told)
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
