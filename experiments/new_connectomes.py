@@ -67,7 +67,8 @@ def draw(results: Results) -> Picture | None:
     for ax, (regions, which) in zip(axes, [(r, w) for r in (28, 7) for w in ("mean", "released")], strict=False):
         word = "exact" if which == "mean" else "private, μ = 1"
         image = _matrix(ax, results[f"{regions}: {which}"], f"{regions} regions, {word}")
-    picture.colorbar(image, ax=list(axes[:4]), location="bottom", shrink=0.4, aspect=40, pad=0.03, label="mean correlation")
+    below = {"location": "bottom", "shrink": 0.4, "aspect": 40, "pad": 0.03}
+    picture.colorbar(image, ax=list(axes[:4]), label="mean correlation", **below)
     _errors(axes[4], results)
     return picture
 
