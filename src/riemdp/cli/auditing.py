@@ -20,9 +20,9 @@ DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 
 @o.takes_guarantee
 def audit(
     space: o.SpaceOption,
-    size: o.SizeOption,
     records: o.RecordsOption,
     guarantee: o.Promise,
+    size: o.SizeOption = None,
     radius: o.RadiusOption = None,
     center: o.CenterOption = "origin",
     curvature: o.CurvatureOption = None,

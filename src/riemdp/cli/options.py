@@ -39,7 +39,7 @@ else:
     SpaceName = StrEnum("SpaceName", {f"space {name}": name for name in space_names()})
 
 
-def parse_space(name: str, size: int, curvature: float | None = None) -> Space:
+def parse_space(name: str, size: int | None, curvature: float | None = None) -> Space:
     """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
     kind = space_class(name)
     if curvature is None:
@@ -53,10 +53,13 @@ def parse_space(name: str, size: int, curvature: float | None = None) -> Space:
     return space
 
 
-def _of_size(kind: Any, name: str, size: int, **options: float) -> Space:
-    """The space of this kind and size; where there is only one, its size is its dimension."""
-    if not inspect.signature(kind).parameters:
+def _of_size(kind: Any, name: str, size: int | None, **options: float) -> Space:
+    """The space of this kind and size; where there is only one, its size is its dimension, or left out."""
+    parameters = list(inspect.signature(kind).parameters)
+    if not parameters:
         return _only(kind(), name, size)
+    if size is None:
+        raise InputError(f"--size is missing: pass the {parameters[0]} of --space {name}.")
     try:
         space: Space = kind(size, **options)
     except RiemdpError:
@@ -66,8 +69,8 @@ def _of_size(kind: Any, name: str, size: int, **options: float) -> Space:
     return space
 
 
-def _only(space: Space, name: str, size: int) -> Space:
-    if size != space.dim:
+def _only(space: Space, name: str, size: int | None) -> Space:
+    if size not in (None, space.dim):
         raise InputError(f"--size {size} does not fit --space {name}: pass {space.dim}, its dimension.")
     return space
 
@@ -258,14 +261,14 @@ _STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "cla
 PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Output", "Workers (Dask)"
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
 _FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
-_SIZE = "Dimension d, size k of matrices, or number of landmarks"
+_SIZE = "Dimension d, size k of matrices, number of landmarks, or length of rigid motions"
 _CENTER = f"{', '.join(center_names())}, or a file."
 _RADIUS = "Of the public ball that holds the records."
 
 RecordsArgument = Annotated[str, typer.Argument(metavar="DATA", help=_FILES)]
 _SPACES = f"Where the records live: {', '.join(space_names())}."
 SpaceOption = Annotated[SpaceName, _place("--space", metavar="NAME", help=_SPACES)]
-SizeOption = Annotated[int, _place("--size", help=f"{_SIZE}.")]
+SizeOption = Annotated[int | None, _place("--size", help=f"{_SIZE}; rotations have none.")]
 InferredSize = Annotated[int | None, _place("--size", help=f"{_SIZE}; by default from the shape of DATA.")]
 CurvatureOption = Annotated[float | None, _place("--curvature", help="Of the sphere or hyperbolic space.")]
 CenterOption = Annotated[str | None, _place("--center", help=_CENTER)]

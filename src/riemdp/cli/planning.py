@@ -38,9 +38,9 @@ USUAL = {"statistic": "frechet-mean", "calibration": "analytic"}
 def plan(
     context: typer.Context,
     space: o.SpaceOption,
-    size: o.SizeOption,
     records: o.RecordsOption,
     guarantee: o.Promise,
+    size: o.SizeOption = None,
     radius: o.RadiusOption = None,
     center: o.CenterOption = None,
     eigenvalues: o.EigenvaluesOption = None,
