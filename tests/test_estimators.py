@@ -541,6 +541,16 @@ def test_mistakes_cost_nothing(kind, options, error, text, ledger):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+@kinds
+@pytest.mark.parametrize("flat", [np.full(60, 0.123456), [0.123456] * 60, np.full(60, 0.123456 + 0j), 0.123456])
+def test_numbers_in_a_row_are_refused_and_not_shown(kind, flat, ledger):
+    for ball in (BALL, AroundZero(2.0)):
+        with pytest.raises(rd.InputError, match=r"^X (has shape|is complex)") as refused:
+            kind(ball=ball, guarantee=rd.PureDP(1.0), ledger=ledger).fit(flat, two_classes()[1])
+        assert "123456" not in str(refused.value)
+    assert entries(ledger) == []
+
+
 @pytest.mark.parametrize("private_labels", [False, True])
 def test_a_wrong_ledger_is_refused(private_labels):
     with pytest.raises(rd.InputError, match="pass a Ledger"):

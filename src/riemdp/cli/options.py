@@ -271,7 +271,7 @@ _STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "cla
 PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Output", "Workers (Dask)"
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
 _FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
-_SIZE = "Dimension d, size k of matrices, or number of landmarks"
+_SIZE = "Dimension d, size k of matrices, number of landmarks, or length of rigid motions"
 _CENTER = f"{', '.join(center_names())}, or a file."
 _RADIUS = "Of the public ball that holds the records."
 

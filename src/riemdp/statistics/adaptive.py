@@ -9,6 +9,7 @@ stop, and why: docs/decisions/0032-rounds-and-shape.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,6 +46,8 @@ from riemdp.statistics.shaped import ShapedMean, fitted_axes
 LARGEST_CENTER_ERROR, LARGEST_PRICE = 0.5, 0.5
 # The list of radii ends below the centre's own error, under which hardly any record can be.
 DEEPEST = 1 / 4
+# And where noise is this share of the given radius: less would be lost in the rounding of a float64 of that size.
+FINEST = 2.0**-44
 WIDER = 2 ** (1 / STEPS)
 # How much likelier the next smaller radius is: more where records are many, for they pay for it.
 FAVOUR, FAVOUR_OF_MANY = 2, 3
@@ -61,6 +64,9 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
+# Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
+# ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
+DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,14 @@ class Adaptive:
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
         return max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
 
+    @cached_property
+    def look(self) -> float:
+        """The part of the guarantee that asks first whether a radius is worth its price; 0 if nobody asks."""
+        is_asked = not self.is_gaussian and self.rounds is None and self.weights[1] >= DEAR
+        if not is_asked or not self._has_last(self.start.radius):
+            return 0.0
+        return min(self._share_for(STRENGTH_OF_LOOK / self.query.n), LARGEST_LOOK * self.weights[1])
+
     def _strength_of_list(self, favour: int) -> float:
         """At which the whole list costs no more than its share of all records."""
         return math.log(favour) * TYPICAL_LIST / (PRICE_OF_LIST * self.query.n)
@@ -194,7 +208,7 @@ class Adaptive:
         everything, steps = Allowance.of(self.whole), self._first_steps
         if not steps or not self._may_go_on(self.start, everything, self.weights[0], 0):
             return False
-        law = self._radius_law(self.start, self._after_center(everything, self.weights[0]))
+        law = self._radius_law(self.start, self._after_center(everything, self.weights[0]), self.weights[1])
         return law.price(steps[-1]) <= LARGEST_PRICE * self.query.n
 
     @property
@@ -268,7 +282,8 @@ class Adaptive:
 
         Where no last release exists there, the first that has one comes first.
         """
-        lowest = max(top / (DEEPEST * error), 1.0)
+        visible = self.center_plan(self.start, self.whole).expected_error / (FINEST * self.start.radius)
+        lowest = max(min(top / (DEEPEST * error), visible / gain(self.start, body)), 1.0)
         first, last = 0, 1 + math.floor(STEPS * math.log2(lowest))
         while first <= last and not self._has_last(radius_at(top, first) if first else body.radius):
             first += 1
@@ -281,14 +296,18 @@ class Adaptive:
         error = self.center_plan(body, share).expected_error
         return self.options.spare * self.query.n * error / body.radius
 
-    def _radius_law(self, body: Body, allowance: Allowance) -> RadiusLaw:
-        """The law of the radius that is drawn next."""
-        share = allowance.share(self.weights[1])
+    def _radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
+        """The law of the radius that is drawn next, for this part of the guarantee."""
+        share = allowance.share(weight)
         spare = min(self._spare(body, allowance.after(share).rest), self.query.n)
         return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)
 
     def _after_center(self, allowance: Allowance, weight: float) -> Allowance:
         return allowance.after(allowance.share(weight))
+
+    def _cost(self, weight: float, made: int) -> float:
+        """The part of the guarantee that the next round may take, after so many."""
+        return weight + self.weights[1] + (0.0 if made else self.look)
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -310,7 +329,7 @@ class Adaptive:
 
     def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
         """Rounds with centres of this weight, until one of them gains little or cannot be paid."""
-        while self._may_go_on(found.body, found.allowance, weight, len(found.stages) // 2):
+        while self._may_go_on(found.body, found.allowance, weight, found.rounds):
             before, found = found, self._round(found, weight, chance)
             if gain(before.body, found.body) < ENOUGH[self.is_gaussian]:
                 break
@@ -318,7 +337,7 @@ class Adaptive:
 
     def _may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
         """Whether another round is possible and can help: from public numbers, and what was released."""
-        if made >= MOST_ROUNDS or allowance.left - weight - self.weights[1] < LEAST_LEFT:
+        if made >= MOST_ROUNDS or allowance.left - self._cost(weight, made) < LEAST_LEFT:
             return False
         error = self.center_plan(body, allowance.share(weight)).expected_error
         return error <= LARGEST_CENTER_ERROR * body.radius
@@ -335,7 +354,12 @@ class Adaptive:
             return replace(found.with_stage("centre", share, plan, near), footpoint=center)
         near = body.around(center, same_noise(body, axes), axes)
         after = found.with_stage("centre", share, plan, near)
-        return self._shrunk(after, near, error_seen(plan, body, axes), chance)
+        steps = self.steps(body, near.radius, error_seen(plan, body, axes))
+        if self.look and not found.stages:
+            after, is_worth_it = self._looked(after, near, steps, chance)
+            if not is_worth_it:
+                return after
+        return self._shrunk(after, near, steps, chance)
 
     def _axes(self, law: ReleaseLaw, drawn: Drawn, body: Body) -> Axes | None:
         """Post-processing: those that the moments promise the least noise for."""
@@ -347,21 +371,37 @@ class Adaptive:
         axes = fitted_axes(statistic.noisy(first, second, body.ball), body.radius, body.axes)
         return axes if same_noise(body, axes) >= SMALLEST_RADIUS else body.axes
 
-    def _shrunk(self, found: Found, near: Body, error: float, chance: Chance) -> Found:
+    def _looked(self, found: Found, near: Body, steps: range, chance: Chance) -> tuple[Found, bool]:
+        """Whether some radius is worth its price: a cheap draw of one that gains enough, or of the body as it was."""
+        worth = [0, *(step for step in steps[1:] if self._gains_enough(near.radius, radius_at(near.radius, step)))]
+        law = self._radius_law(found.body, found.allowance, self.look)
+        step = self._step(found, near, worth, law, chance)
+        share = found.allowance.share(self.look)
+        return found.with_stage("look", share, _plan_of(law, share), found.body), step != 0
+
+    def _gains_enough(self, before: float, after: float) -> bool:
+        """Whether a round from one radius to the other is not the last."""
+        return before >= ENOUGH[self.is_gaussian] * after
+
+    def _step(self, found: Found, near: Body, steps: Sequence[int], law: RadiusLaw, chance: Chance) -> int:
+        """One of them, by the records outside."""
+        return steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
+
+    def _shrunk(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
         """To a private radius around the new centre, along the new axes; or the body as it was before."""
-        steps, share = self.steps(found.body, near.radius, error), found.allowance.share(self.weights[1])
-        law = self._radius_law(found.body, found.allowance)
-        step = steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
+        share = found.allowance.share(self.weights[1])
+        law = self._radius_law(found.body, found.allowance, self.weights[1])
+        step = self._step(found, near, steps, law, chance)
         if step == 0:
             body, records = found.body, found.records
         else:
             body = near.around(near.ball.center, radius_at(near.radius, step), near.axes)
             records = found.records.moved(body.ball)
-        plan = Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
-        after = found.with_stage("radius", share, plan, body, min(law.spare + math.ceil(law.price(1)), self.query.n))
+        given_up = min(law.spare + math.ceil(law.price(1)), self.query.n)
+        after = found.with_stage("radius", share, _plan_of(law, share), body, given_up)
         return replace(after, body=body, records=records)
 
-    def _outside(self, records: Bounded, near: Body, steps: range) -> list[int]:
+    def _outside(self, records: Bounded, near: Body, steps: Sequence[int]) -> list[int]:
         """How many records are outside each radius of the list but the first: seen in a body that is larger.
 
         Where the space has none that is larger, they are moved into the first body and outside the second.
@@ -397,10 +437,16 @@ class Adaptive:
         radius, allowance, made = self.start.radius, Allowance.of(self.whole), 0
         for weight in self._efforts() if self.rounds is None else [self.weights[0]] * self.rounds:
             while self._foresees_a_round(radius, allowance, weight, made):
-                before, radius = radius, self._foreseen(radius, allowance, weight, spread)
-                allowance, made = self._after_center(allowance, weight), made + 1
+                foreseen = self._foreseen(radius, allowance, weight, spread)
+                is_last = self.rounds is not None or not self._gains_enough(radius, foreseen)
+                allowance = self._after_center(allowance, weight)
+                if self.look and not made:
+                    allowance = allowance.after(allowance.share(self.look))
+                    if is_last:
+                        break
+                radius, made = foreseen, made + 1
                 allowance = allowance.after(allowance.share(self.weights[1])) if self.weights[1] else allowance
-                if before < ENOUGH[self.is_gaussian] * radius or self.rounds is not None:
+                if is_last:
                     break
         body = self.start.around(self.ball.center, radius, self.start.axes)
         plan = self._last_query(body, allowance.rest).plan()
@@ -426,7 +472,7 @@ class Adaptive:
         if not self.moves_ball:
             return "the footpoint is a private mean"
         n, after = self.query.n, self._after_center(Allowance.of(self.whole), self.weights[0])
-        law = self._radius_law(self.start, after)
+        law = self._radius_law(self.start, after, self.weights[1])
         depth = STEPS * math.log2(self.start.radius / radius)
         given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
         return (
@@ -437,6 +483,11 @@ class Adaptive:
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...
 SLOPE = 4 / math.sqrt(2 * math.pi)
+
+
+def _plan_of(law: RadiusLaw, share: Guarantee) -> Plan:
+    """What is on record of a draw of a radius."""
+    return Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
 
 
 def _has_model(space: Any) -> bool:
