@@ -29,6 +29,7 @@ import riemdp as rd
 from entries import ENTRIES, Case
 from riemdp.errors import RiemdpError
 from riemdp.manifolds import package_spaces
+from riemdp.manifolds.capabilities import CAPABILITIES
 from riemdp.mechanisms import MECHANISMS
 from riemdp.statistics.adaptation import FOOTPOINT, Adaptation
 from riemdp.statistics.mean import rehearse
@@ -140,10 +141,15 @@ def _accepted_radii(space: rd.Space, n: int, top: float) -> tuple[float, float]:
 
 def _is_computable(space: rd.Space, n: int, radius: float) -> bool:
     try:
-        rehearse(rd.Ball(space, space.origin, float(radius)), n, rd.GDP(1.0))
+        rehearse(rd.Ball(space, space.origin, float(radius)), n, rd.GDP(1.0), statistic=mean_of(space))
     except RiemdpError:
         return False
     return True
+
+
+def mean_of(space: rd.Space) -> str:
+    """The mean that a space has: one with nothing but its core, that of logs."""
+    return "frechet-mean" if any(map(space.has, CAPABILITIES)) else "tangent-mean"
 
 
 def _guarantee(rng: np.random.Generator) -> rd.Guarantee:

@@ -13,7 +13,7 @@ GLOSSARY = Path(__file__).resolve().parent / "glossary.md"
 # Links, blocks of code, headings, formulas and pictures are left as they are.
 OPAQUE = {"a", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "math", "svg", "script", "style", "summary", "th"}
 # Words that are used in their ordinary sense as well are linked only from where they are the glossary's for sure.
-ORDINARY = {"mean", "space", "shape", "composition"}
+ORDINARY = {"mean", "space", "shape", "composition", "person", "covariance", "region", "fill", "median"}
 
 
 def anchor(heading: str) -> str:

@@ -19,7 +19,15 @@ from typer.testing import CliRunner
 
 import riemdp as rd
 from riemdp.cli import app
-from riemdp.estimators import PrivateFrechetMean, PrivateMDM, PrivateTangentSpace
+from riemdp.estimators import (
+    PrivateFrechetMean,
+    PrivateGeodesicRegression,
+    PrivateLDA,
+    PrivateLogisticRegression,
+    PrivateMDM,
+    PrivatePGA,
+    PrivateTangentSpace,
+)
 from riemdp.io.cells import NO_CLASS, complex_number, number, numbers, places
 from riemdp.io.data import load_records
 from riemdp.statistics import sites
@@ -32,6 +40,7 @@ BALL = rd.Ball(PLANE, [0.0, 0.0], 1.0)
 N = 8
 GOOD = [[round(math.cos(i) / 2, 3), round(math.sin(i) / 2, 3)] for i in range(N)]
 LABELS = ["a", "b"] * (N // 2)
+TIMES, PEOPLE = [i / (N - 1) for i in range(N)], [i // 2 for i in range(N)]
 
 
 class Evil:
@@ -55,6 +64,10 @@ first_or_last = pytest.mark.parametrize("place", [0, N - 1])
 
 def site_sum(X, ball):
     return sites.site_sum(X, ball, site="north", study="cells")
+
+
+def geodesic(ledger):
+    return PrivateGeodesicRegression(ball=BALL, guarantee=rd.GDP(1.0), t_bounds=(0.0, 1.0), ledger=ledger)
 
 
 def with_cell(odd, place=0):
@@ -99,6 +112,9 @@ ESTIMATORS = {
     "PrivateTangentSpace": lambda **ask: PrivateTangentSpace(**ask),
     "PrivateMDM": lambda **ask: PrivateMDM(**ask),
     "PrivateMDM, private labels": lambda **ask: PrivateMDM(**ask, private_labels=True, classes=["a", "b"]),
+    "PrivatePGA": lambda **ask: PrivatePGA(**ask),
+    "PrivateLDA": lambda **ask: PrivateLDA(**ask, classes=["a", "b"]),
+    "PrivateLogisticRegression": lambda **ask: PrivateLogisticRegression(**ask, classes=["a", "b"]),
 }
 FUNCTIONS = {
     "private_mean": lambda X, ledger: rd.private_mean(X, BALL, rd.GDP(1.0), ledger=ledger),
@@ -107,6 +123,12 @@ FUNCTIONS = {
     "simulate": lambda X, ledger: rd.simulate(X, BALL, rd.GDP(1.0), size=2, seed=1),
     "check": lambda X, ledger: rd.check(X, BALL),
     "site_sum": lambda X, ledger: site_sum(X, BALL),
+    "private_summary": lambda X, ledger: rd.private_summary(X, BALL, rd.GDP(1.0), ledger=ledger),
+    "private_median": lambda X, ledger: rd.private_median(X, BALL, rd.GDP(1.0), ledger=ledger),
+    "private_regression": lambda X, ledger: rd.private_regression(X, TIMES, BALL, rd.GDP(1.0), t_bounds=(0.0, 1.0), ledger=ledger),
+    "people": lambda X, ledger: rd.private_mean(X, BALL, rd.GDP(1.0), groups=PEOPLE, ledger=ledger),
+    "ellipsoid": lambda X, ledger: rd.private_mean(X, rd.Ellipsoid(PLANE, [0.0, 0.0], [1.0, 0.5], 1.0), rd.GDP(1.0), ledger=ledger),
+    "PrivateGeodesicRegression": lambda X, ledger: geodesic(ledger).fit(X, TIMES),
 }
 ENTRIES = FUNCTIONS | {
     name: lambda X, ledger, make=make: make(ball=BALL, guarantee=rd.GDP(1.0), ledger=ledger).fit(X, LABELS)
@@ -148,6 +170,12 @@ def alike(tmp_path, capfd, caplog):
 
 
 # --- records -------------------------------------------------------------------------------------------------------
+
+
+def test_every_way_to_a_release_is_here():
+    """Sums of sites are of records that site_sum has read."""
+    ways = {name for name in rd.__all__ if name.lower().startswith("private")} - {"private_mean_of_sums", "private_summary_of_sums"}
+    assert ways - set(ENTRIES) == set()
 
 
 @cells

@@ -611,6 +611,16 @@ def test_half_a_radius_of_noise_and_adaptation_in_vain_are_told_on_stderr(few):
     assert run(*few, "--epsilon", 1, "--adapt", "--quiet", "--out", "mean.npy").output == ""
 
 
+def test_a_space_of_one_size_needs_none(here):
+    ask = "plan --space rotations --records 500 --radius 1 --mu 1 --json".split()
+    assert run(*ask).stdout == run(*ask, "--size", 3).stdout != ""
+
+
+def test_an_audit_needs_no_number_of_records(here):
+    ask = "audit --space sphere --size 2 --radius 0.5 --epsilon 1 --draws 20000 --json".split()
+    assert run(*ask).stdout == run(*ask, "--records", 100).stdout != ""
+
+
 def test_a_plan_says_what_would_do(here):
     result = run(*"plan --space spd-affine --size 3 --records 20 --radius 1.5 --epsilon 0.1".split())
     assert "n = 260 or epsilon = 1.3 would bring that to 0.5 of the radius" in result.stdout
@@ -641,15 +651,6 @@ def test_a_plan_is_that_of_the_library(here):
     assert [(row["mechanism"], row["expected_error"]) for row in rows] == [(p.mechanism, p.expected_error) for p in expected]
     lines = run(*arguments).stdout.splitlines()
     assert [line.split()[0] for line in lines if "-laplace" in line or "kng" in line] == [p.mechanism for p in expected]
-
-
-def test_a_plan_needs_a_size_where_there_are_several(here):
-    asked = ["--records", "409", "--radius", "0.2", "--epsilon", "1", "--json"]
-    found = json.loads(run("plan", "--space", "rotations", *asked).stdout)
-    assert found == json.loads(run("plan", "--space", "rotations", "--size", "3", *asked).stdout)
-    refused = run("plan", "--space", "spd-affine", *asked)
-    assert refused.exit_code == 2
-    assert "--size is missing: pass the k of --space spd-affine." in refused.stderr
 
 
 def test_a_plan_by_eigenvalues_and_its_picture(here):
@@ -718,8 +719,8 @@ def test_descriptors_of_a_folder_of_pictures(here):
         ([*AUDIT, "--epsilon", "1", "--center", "identity"], "--center identity"),
         ([*AUDIT, "--epsilon", "1", "--size", "0"], "d = 0"),
         ([*AUDIT, "--epsilon", "1", "--space", "doughnut"], "--space"),
-        (["audit", "--space", "sphere"], "--records"),
-        ("audit --space sphere --radius 0.5 --records 50 --epsilon 1".split(), "--size is missing: pass the d of --space sphere"),
+        (["audit", "--space", "sphere", "--epsilon", "1"], "--size is missing"),
+        (["plan", "--space", "sphere", "--epsilon", "1", "--records", "9"], "--size is missing"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, says):

@@ -34,8 +34,9 @@ PUBLIC = [name for name in rd.__all__ if name != "__version__"]
 
 def shown_members(name):
     """Of a space: the methods that its reference shows; the others are for mechanisms and authors of spaces."""
-    (listed,) = re.findall(rf"^::: riemdp\.{name}\n    options:\n(?:.*\n)*?      members: (.*)$", spaces_page(), re.MULTILINE)
-    return [] if listed == "false" else listed.strip("[]").split(", ")
+    listed = re.findall(rf"^::: riemdp\.{name}\n    options:\n(?:.*\n)*?      members: (.*)$", spaces_page(), re.MULTILINE)
+    assert len(listed) == 1, f"docs/reference/spaces.md has no place for {name}: write '::: riemdp.{name}' as for others"
+    return [] if listed == ["false"] else listed[0].strip("[]").split(", ")
 
 
 def spaces_page():

@@ -337,6 +337,7 @@ def files(tmp_path, monkeypatch):
 
 SOURCES = [
     "visits.csv --header --groups patient", "visits.csv --header --groups 2", "plain.csv --groups 2",
+    "visits.csv --groups patient", "visits.csv --columns x,y --groups 2",
     "visits.csv --header --columns x,y --groups patient", "visits.parquet --groups patient", "X.npy --groups ids.npy",
     "X.npy --groups all.npz:ids", "X.npy --groups ids.csv", "X.npy --groups visits.parquet:patient",
     "X.npy --groups visits.csv:patient", "X.npy --groups plain.csv:2",
@@ -369,7 +370,9 @@ MISTAKES = {
     "X.npy --groups ids.npy:key": "leave out 'key'",
     "X.npy --groups X.npy": "pass one for each record",
     "visits.csv --header --groups nobody": "with --groups",
-    "visits.csv --groups patient": "--header",
+    "visits.csv --groups nobody": "with --groups",
+    "visits.csv --no-header --groups patient": "--header",
+    "plain.csv --groups patient": "with --groups",
     "visits.parquet --groups nobody": "with --groups",
     "X.npy --unit patient": "needs groups",
     "X.npy --groups ids.npy --unit record": "does not fit",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Bounded
 from riemdp.regions import SHAPES, Chart, laplace_quantile, projected_laplace_quantile
 from riemdp.statistics.class_means import JointMeans
+from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
 from riemdp.statistics.mean import rehearse
 
 DEVIATIONS = 5
@@ -155,6 +157,17 @@ def test_the_tangent_mean_has_a_region_of_its_own():
     coords = study.space.coordinates(study.space.log(study.X, study.ball.center), study.ball.center)
     tangent = study.space.from_coordinates(coords.mean(axis=0), study.ball.center)
     assert release.region(0.9999).contains(study.space.exp(tangent, study.ball.center))
+
+
+@pytest.mark.parametrize("statistic", [IntrinsicMean(), TangentMean(), MeanPoint()], ids=lambda statistic: type(statistic).__name__)
+def test_the_rounding_of_a_quotient_counts(statistic):
+    """It does where noise is as small: for a billion records, or a promise that is none."""
+    ball, foot, errors = rd.Ball(rd.Euclidean(1), [0.0], 1.0), np.zeros(1), []
+    for seed in range(20):
+        records = Bounded(np.random.default_rng(seed).uniform(-1, 1, (7, 1)), ball)
+        exact = Fraction(records.coordinate_sum()[0], 7) * Fraction(2) ** ball.grid
+        errors.append(abs(Fraction(float(statistic.value(records, foot)[0])) - exact))
+    assert 0 < max(errors) <= statistic.tolerance(ball, 7, foot)
 
 
 def test_real_releases_adaptive_ones_too():
@@ -370,6 +383,7 @@ def test_older_files_elsewhere_say_what_is_missing(space, name):
         5, [], {}, {"vector": [1.0, 2.0]}, {"vector": "x", "footpoint": [0.0, 0.0], "off": 0.0},
         {"vector": [1.0, 2.0], "footpoint": [0.0], "off": 0.0}, {"vector": [1.0, math.inf], "footpoint": [0.0, 0.0], "off": 0.0},
         {"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": -1.0}, {"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": "0"},
+        *({"vector": [1.0, 2.0], "footpoint": [0.0, 0.0], "off": 0.0, "axes": axes} for axes in ([1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])),
     ],
 )  # fmt: skip
 def test_files_that_were_tampered_with_are_refused(noisy):

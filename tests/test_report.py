@@ -265,7 +265,7 @@ def test_weak_promises_and_useless_answers_are_called_so(pages):
     ids=repr,
 )  # fmt: skip
 def test_extreme_budgets(releases, guarantee, bound):
-    subject = report.Subject(replace(releases["sphere"], guarantee=guarantee))
+    subject = report.Reported(replace(releases["sphere"], guarantee=guarantee))
     words = Page(report._guarantee(subject) + report._attacker(subject)).words
     assert f"right at most {bound} of the time" in words
 
@@ -304,7 +304,7 @@ def test_rows_and_columns_have_the_names_that_they_are_given(releases):
 
 def test_landmarks_classes_and_entries_have_names(releases):
     def value(name: str, names: list[str]) -> str:
-        return words_apart(report._value(report.Subject(releases[name], names=names)))
+        return words_apart(report._value(report.Reported(releases[name], names=names)))
 
     landmarks = value("kendall", [*"abcde"])
     x, y = releases["kendall"].value[0]
@@ -332,7 +332,7 @@ def adaptive() -> rd.Release:
 
 
 def test_a_private_ball_is_called_private(adaptive):
-    given, found = (report.Subject(release) for release in (replace(adaptive, stages=()), adaptive))
+    given, found = (report.Reported(release) for release in (replace(adaptive, stages=()), adaptive))
     assert all("private centre and ball" in alt for alt in Page(report._picture(found)).alts)
     assert "Each step is private" in Page(report._stages(found)).words
     assert report._stages(given) == ""
@@ -347,7 +347,7 @@ def test_a_summary_says_how_the_records_spread():
     reach = summary.region(0.95, of="population").reach
     assert f"the mean of the population is at most {reach:.3g} from the released mean" in words
     assert sum("Modes of the records" in alt for alt in Page(report.report_html(summary)).alts) == 2  # wide and narrow
-    assert report._spread(report.Subject(replace(class_means()))) == ""
+    assert report._spread(report.Reported(replace(class_means()))) == ""
 
 
 def test_a_page_about_two_groups(tmp_path):

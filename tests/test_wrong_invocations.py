@@ -105,7 +105,7 @@ WRONG = {
     "semicolons in csv": (f"mean semicolons.csv {PLACE} --epsilon 1 {KEEP}", "'semicolons.csv' separates its cells by ';': save it with commas"),
     "ids in csv": (f"mean ids.csv {PLACE} --epsilon 1 {KEEP}", "pick columns with --columns"),
     "no such column": (f"mean ids.csv --columns 2-11 {PLACE} --epsilon 1 {KEEP}", "'ids.csv' has no columns 2-11: pass some of 1 to 10"),
-    "no such name": (f"mean ids.csv --columns x {PLACE} --epsilon 1 {KEEP}", "'ids.csv' has no column 'x'; it has no names, unless --header"),
+    "no such name": (f"mean ids.csv --columns height {PLACE} --epsilon 1 {KEEP}", "'ids.csv' has no column 'height': pass one of 1 to 10"),
     "columns of an array": (f"{MEAN} --columns 1-9", "'X.npy' is no table: leave out --columns"),
     "header of an array": (f"{MEAN} --header", "'X.npy' is no .csv file: leave out --header"),
     "empty csv": (f"mean empty.csv {PLACE} --epsilon 1", "holds no records"),

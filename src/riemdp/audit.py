@@ -553,7 +553,7 @@ def audit_neighbours(
 
 
 def coordinates(points: Any, ball: Ball) -> Array:
-    """Of released points at the ball's centre; one that has none counts as the centre, as an adversary may choose."""
+    """Coordinates of releases at the ball's centre; one without any counts as the centre: an adversary may choose."""
     with np.errstate(all="ignore"):
         coords = ball.space.log_coords(ball.space.read(points, "points"), ball.inner_center)
     return np.where(np.isfinite(coords).all(axis=1, keepdims=True), coords, 0.0)

@@ -35,7 +35,7 @@ class Axes:
 
     @classmethod
     def for_variances(cls, variances: Array, directions: Array | None = None) -> Axes:
-        """Those with the least noise for such records: S ∝ C^¼, C the covariance (docs/proofs/shaped.md, section 3)."""
+        """The axes with least noise for such records: S ∝ C^¼, C the covariance (docs/proofs/shaped.md, section 3)."""
         powers = np.maximum(variances / variances.max(), LEAST_SHARE) ** -0.25
         return cls.of_inverse(powers if directions is None else (directions * powers) @ directions.T)
 
@@ -46,7 +46,7 @@ class Axes:
 
     @cached_property
     def matrix(self) -> Array:
-        """S, or its diagonal."""
+        """The matrix S, or its diagonal."""
         return np.asarray(1 / self.inverse if self.is_diagonal else np.linalg.inv(self.inverse))
 
     @cached_property

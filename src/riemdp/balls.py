@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from riemdp.arguments import finite_number
 from riemdp.display import shown
 from riemdp.errors import InputError
+from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds import Space
 from riemdp.manifolds.capabilities import SpectralBalls
 from riemdp.manifolds.radii import USABLE, too_large
@@ -228,6 +229,11 @@ class Ball:
         [0.0, 0.0]
         """
         return self.space.exp_coords(coords, self.space.read(self.space.origin, "origin"))
+
+
+def mean_rounding(radius: float) -> float:
+    """How far a mean of vectors up to the radius is from the exact one: a quotient is rounded (exact_sums.md)."""
+    return 2 * UNIT_ROUNDOFF * radius
 
 
 def within_reach(space: Space, radius: float) -> float:

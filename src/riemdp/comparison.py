@@ -16,7 +16,7 @@ from riemdp.summaries.summary import Summary
 
 Array = NDArray[Any]
 STEP = 1e-4  # of a difference quotient, in standard errors
-LEVEL = 0.95  # at which the law of the statistic is made to fit
+FITTED_AT = 0.95  # the level at which the law of the statistic is made to fit
 ASSUMPTIONS = (
     "no person is in both groups, and records are drawn independently of one another",
     "records outside the balls were moved into them: a group that is cut off differs from one that is not",
@@ -103,7 +103,7 @@ def compare(a: Summary, b: Summary) -> Comparison:
 
 
 def common_space(a: Summary, b: Summary) -> Space:
-    """Of two summaries; anything else is an InputError."""
+    """The space of two summaries; anything else is an InputError."""
     for name, one in (("a", a), ("b", b)):
         if not isinstance(one, Summary):
             raise InputError(
@@ -116,7 +116,7 @@ def common_space(a: Summary, b: Summary) -> Space:
     return space
 
 
-def at_middle(space: Space, a: Summary, b: Summary) -> list[Part]:
+def at_middle(space: Space, a: Summary, b: Summary) -> list[GroupMean]:
     """Both means and their errors, in coordinates at the point between them."""
     middle = _between(space, a, b)
     return [_at(middle, mean_error(one), space) for one in (a, b)]
@@ -129,7 +129,7 @@ def _between(space: Space, a: Summary, b: Summary) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GroupMean:
     """The mean of one group and its covariance in coordinates at the common point."""
 
     error: MeanError
@@ -137,20 +137,20 @@ class Part:
     covariance: Array
 
 
-def _at(point: Array, error: MeanError, space: Space) -> Part:
-    """By the change of coordinates, and its derivative along the error's axes, by difference quotients."""
+def _at(point: Array, error: MeanError, space: Space) -> GroupMean:
+    """The mean and its covariance at the point, to first order: derivatives by difference quotients."""
     steps = STEP * error.axes.T
     shifted = np.concatenate([error.coords[None], error.coords + steps, error.coords - steps])
     coords = space.log_coords(error.chart.points(shifted), point)
     axes = (coords[1 : error.dim + 1] - coords[error.dim + 1 :]).T / (2 * STEP)
-    return Part(error, coords[0], axes @ axes.T)
+    return GroupMean(error, coords[0], axes @ axes.T)
 
 
-def _p_value(statistic: float, parts: list[Part], covariance: Array) -> float:
+def _p_value(statistic: float, parts: list[GroupMean], covariance: Array) -> float:
     """By Hotelling's law: each group counts for its share of the covariance."""
     dim = len(covariance)
     shares = [float(np.trace(np.linalg.solve(covariance, part.covariance))) / dim for part in parts]
     degrees = 1 / sum(share**2 / part.error.degrees for share, part in zip(shares, parts, strict=True))
-    stretch = sum(share * part.error.weights.stretch(LEVEL) for share, part in zip(shares, parts, strict=True))
+    stretch = sum(share * part.error.weights.stretch(FITTED_AT) for share, part in zip(shares, parts, strict=True))
     known = max(part.error.known for part in parts)
     return hotelling(dim, degrees, known).sf(statistic / stretch)

@@ -290,7 +290,7 @@ def _draw_scores(ax: Any, scores: dict[str, float]) -> None:
 
 
 def _told(digits: Digits, study: Study, exact: Array, ledger: Ledger) -> list[str]:
-    """What the numbers say."""
+    """What the numbers of the demonstration say, in sentences."""
     from riemdp.plots import tradeoff
 
     spent, modes = ledger.spent, study.outlines.modes()

@@ -110,7 +110,7 @@ class _Job:
         return np.concatenate(map_ranges(task, len(pixels), grain))
 
     def lazily(self, pixels: Any) -> Any:
-        """The same of a Dask array, chunk by chunk of whole images."""
+        """The descriptors as a Dask array, chunk by chunk of whole images."""
         whole = pixels.rechunk(dict.fromkeys(range(1, pixels.ndim), -1))
         k = self._count(is_gray=pixels.ndim == 3)
         shape: dict[str, Any] = {"chunks": (whole.chunks[0], (k,), (k,)), "drop_axis": list(range(3, pixels.ndim))}

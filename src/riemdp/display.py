@@ -54,7 +54,7 @@ class Numbers:
 
     @property
     def shape(self) -> str:
-        """As people write it."""
+        """The shape of the array, as people write it: 3 × 2."""
         return " × ".join(map(str, self.array.shape))
 
     @property
@@ -128,7 +128,7 @@ def shown(kind: type[T]) -> type[T]:
 
 
 def line_of(thing: Any) -> str:
-    """Its page in one line, in the brackets of what cannot be typed."""
+    """What a page says, in one line and in the brackets of what cannot be typed."""
     page = page_of(thing)
     return f"<{type(thing).__name__}: {printable(page.line or page.title)}>"
 

@@ -183,7 +183,7 @@ def _require_space(space: object) -> None:
 
 
 def _matrix(axes: ArrayLike, dim: int) -> Array:
-    """As floats, invertible."""
+    """The axes as an invertible matrix of floats, or an InputError."""
     try:
         matrix = np.array(axes, dtype=np.float64)
     except (TypeError, ValueError):

@@ -37,7 +37,7 @@ class Stream:
         self.drawn = system_digits(0, self.bits)
 
     def next(self) -> int:
-        """The next digit."""
+        """The next random digit; more are drawn where none is left."""
         if self.position == len(self.drawn):
             self._draw(DIGITS_EACH)
         self.position += 1
@@ -62,20 +62,20 @@ class Uniform:
         self._stream, self.digits = stream, [stream.next()]
 
     def digit(self, place: int) -> int:
-        """One of those known, or the next one."""
+        """The digit at this place of the number: a known one, or one more that is drawn now."""
         if place == len(self.digits):
             self.digits.append(self._stream.next())
         return self.digits[place]
 
     def is_below(self, other: Uniform) -> bool:
-        """By the first digit in which they differ."""
+        """Whether it is the smaller number: decided by the first digit in which they differ."""
         place = 0
         while self.digit(place) == other.digit(place):
             place += 1
         return self.digits[place] < other.digits[place]
 
     def is_below_half(self) -> bool:
-        """By the first bit."""
+        """Whether the number is below 1/2, which its first bit tells."""
         return self.digits[0] < 1 << self._stream.bits - 1
 
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -129,7 +129,7 @@ def is_kept(whole: int, fraction: Uniform, stream: Stream) -> bool:
 
 
 def _is_lucky(whole: int, fraction: Uniform, stream: Stream) -> bool:
-    """With probability (2k + x)/(2k + 2)."""
+    """True with probability (2k + x)/(2k + 2)."""
     chosen = _whole_below(2 * whole + 2, stream)
     return chosen < 2 * whole or (chosen == 2 * whole and Uniform(stream).is_below(fraction))
 
@@ -177,7 +177,7 @@ def add_normals(values: Array, scale: float, grid: float) -> Array:
 
 
 def _products(multiples: npt.NDArray[np.int64], grid: float) -> Array:
-    """All at once where they are floats."""
+    """Multiples of the grid as floats: all at once where the multiples are floats themselves."""
     if np.abs(multiples).max() <= 2**53 and grid < 2.0**900:
         return np.asarray(multiples * grid)
     return as_floats(multiples.tolist(), grid)

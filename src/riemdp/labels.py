@@ -43,7 +43,7 @@ def title(release: Release) -> str:
 
 
 def spaces(release: Release) -> tuple[Space, ...]:
-    """That of the mean of each class, or of the one mean."""
+    """The space of each class's mean, or of the one mean."""
     return release.space.parts if release.statistic == CLASS_MEANS else (release.space,)
 
 
@@ -95,14 +95,14 @@ def _arrays(release: Release) -> list[Array]:
 
 
 def names_of_classes(release: Release) -> tuple[str, ...]:
-    """Of the rows, where each is the mean of a class."""
+    """The names of the rows, where each is the mean of a class."""
     if isinstance(release, ClassMeans) and len(_arrays(release)[0]) == len(release.labels):
         return tuple(map(str, release.labels))
     return ()
 
 
 def _named(array: Array, words: tuple[str, ...], *, is_square: bool) -> Numbers:
-    """With the names, where they fit."""
+    """The numbers with names for their rows and columns, where they fit."""
     if not array.ndim or len(array) != len(words):
         return Numbers(array)
     return Numbers(array, words, words if is_square and array.shape == (len(words),) * 2 else ())

@@ -35,7 +35,7 @@ def rows_html(table: Table, kind: str = "rows") -> str:
 
 
 def items(texts: Iterable[str]) -> str:
-    """A list."""
+    """A list of these texts in HTML."""
     return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
 
 
@@ -71,5 +71,5 @@ def numbers_tables(numbers: Numbers) -> str:
 
 
 def facts_html(rows: Iterable[tuple[str, str]]) -> str:
-    """Names and texts."""
+    """Names and texts as a table in HTML."""
     return rows_html(Table((), [*rows]), "facts")

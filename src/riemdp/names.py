@@ -16,7 +16,7 @@ MechanismName: TypeAlias = Literal[
     "pointwise-laplace",
 ]
 StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary"]
-PlannedName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary", "geometric-median", "geodesic-regression"]
+PlannedName: TypeAlias = Literal[StatisticName, "geometric-median", "geodesic-regression"]
 SecondMoments: TypeAlias = Literal["auto", "full", "diagonal", "trace"]
 SummedMoments: TypeAlias = Literal["full", "diagonal", "trace"]
 CalibrationName: TypeAlias = Literal["analytic", "classical"]

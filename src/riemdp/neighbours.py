@@ -70,7 +70,7 @@ class Grouped:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the records."""
+        """The shape of the records."""
         return self.records.shape
 
     @classmethod

@@ -27,7 +27,7 @@ from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.promises import detection_percentage, promise
-from riemdp.regions import Region
+from riemdp.regions import LEVEL, Region
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Release
 from riemdp.statistics.classifier import ClassifierRelease
@@ -41,7 +41,6 @@ NOISE_ALONE = "noise alone: root mean square distance to the {what} of the recor
 MEANING = NOISE_ALONE.format(what="mean")
 NOT_PRIVATE = "NOT PRIVATE: a function of the records, without noise."
 MOST_ENTRIES = 50  # of a ledger, the latest
-LEVEL = 0.95  # of regions
 MOST_MODES = 5  # of a summary
 MOST_LABELS = 12  # of classes
 MOST_OF_CENTER = 9  # numbers of a centre that are shown in a line
@@ -73,7 +72,7 @@ def _assuming(guarantee: Guarantee) -> dict[str, str]:
 
 @page_of.register
 def ball_page(ball: Ball) -> Page:
-    """Where it is and how large."""
+    """The page of a ball: where it is and how large."""
     facts = {"space": f"{ball.space!r}, dimension {ball.space.dim:,}", "centre": center_words(ball.space, ball.center)}
     is_whole = ball.center.size > MOST_OF_CENTER and not _is_origin(ball.space, ball.center)
     values = (Numbers(ball.center),) if is_whole else ()
@@ -100,7 +99,7 @@ def _rms(lengths: Array) -> float:
 def center_words(space: Space, center: Array, elsewhere: str = "see below") -> str:
     """The centre of a ball in a line; where it does not fit, where it is shown instead."""
     if _is_origin(space, center):
-        return "the origin of the space (identity, zero, north pole, regular polygon)"
+        return f"the origin of the space{''.join(f' ({name})' for name in space.center_names)}"
     if center.size > MOST_OF_CENTER:
         return elsewhere
     return np.array2string(center, precision=4, separator=", ").replace("\n", "")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, fdtri
 
+from riemdp.balls import mean_rounding
 from riemdp.manifolds import Space
 from riemdp.regions import Chart, InCoordinates, Place, Region, laplace_quantile, normal_quantile, probability, rounding
 
@@ -34,15 +35,15 @@ class Variances(Protocol):
 
     @property
     def variances(self) -> Array:
-        """Cleared of noise."""
+        """The variance along each direction, cleared of noise."""
 
     @property
     def directions(self) -> Array:
-        """In columns."""
+        """Orthonormal directions, in columns."""
 
     @property
     def significant(self) -> Array:
-        """Those that are seen through the noise; others are but a share of their sum."""
+        """Which variances are seen through the noise; others are but a share of their sum."""
 
 
 class Moments(Protocol):
@@ -50,7 +51,7 @@ class Moments(Protocol):
 
     @property
     def kind(self) -> str:
-        """Of the second: full, diagonal or trace."""
+        """Which second moments there are: full, diagonal or trace."""
 
     @property
     def first_noise(self) -> float:
@@ -58,7 +59,7 @@ class Moments(Protocol):
 
     @property
     def second_noise(self) -> float:
-        """The same of the second moments."""
+        """Standard deviation of the noise in each number of the second moments."""
 
     def about_mean(self, radius: float) -> Variances:
         """The covariance, cleared of noise."""
@@ -71,11 +72,11 @@ class Moments(Protocol):
 
 
 class Where(Place, Protocol):
-    """A ball."""
+    """The ball at whose centre the moments were taken."""
 
     @property
     def radius(self) -> float:
-        """Of the ball."""
+        """The radius of the ball."""
 
 
 class Summarised(Protocol):
@@ -87,23 +88,23 @@ class Summarised(Protocol):
 
     @property
     def scale(self) -> float:
-        """Of the noise of the first moment."""
+        """The scale of the noise in the first moment."""
 
     @property
     def space(self) -> Space:
-        """Of the records."""
+        """The space in which the records are."""
 
     @property
     def ball(self) -> Where:
-        """At whose centre the moments were taken."""
+        """The ball at whose centre the moments were taken."""
 
     @property
     def moments(self) -> Moments:
-        """As released."""
+        """The noisy moments, as they were released."""
 
     @property
     def n(self) -> int:
-        """Number of records."""
+        """The number of records, or of people."""
 
 
 # --- the error of a mean ----------------------------------------------------------------------------------------
@@ -158,11 +159,11 @@ class MeanError:
 
     @property
     def dim(self) -> int:
-        """Of the space."""
+        """The dimension of the space."""
         return len(self.coords)
 
     def quantile(self, level: float) -> float:
-        """Of deltaᵀ S⁻¹ delta, delta the error and S its estimated covariance."""
+        """The quantile of deltaᵀ S⁻¹ delta, delta the error and S its estimated covariance."""
         return self.weights.stretch(level) * hotelling(self.dim, self.degrees, self.known).ppf(level)
 
 
@@ -175,7 +176,7 @@ class Hotelling:
     degrees: float
 
     def ppf(self, level: float) -> float:
-        """Its quantile."""
+        """The quantile of the law at this level."""
         return float(self.factor * fdtri(self.dim, self.degrees, level))
 
     def sf(self, value: float) -> float:
@@ -243,13 +244,13 @@ def population_region(summary: Summarised, level: Any) -> Region:
 
 
 def summary_region(summary: Summarised, level: Any) -> Region:
-    """Of the mean of the records: the noise of the first moment, by H⁻¹ as the mean itself."""
+    """Where the mean of the records is: the noise of the first moment, by H⁻¹ as the mean itself."""
     share, space, place, moments = probability(level), summary.space, summary.ball, summary.moments
     quantile = laplace_quantile if summary.mechanism.endswith("laplace") else normal_quantile
     chart = Chart(space, place.inner_center, np.zeros(space.dim))
     axes = moments.inverse_hessian(space, place.radius)
     shape = InCoordinates(chart, moments.mean_coordinates(space, place.radius), axes)
-    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim))
+    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim)) + mean_rounding(place.radius)
     return Region(share, "records", space, radius, shape)
 
 

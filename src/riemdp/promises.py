@@ -83,5 +83,5 @@ def detection_bound(guarantee: Guarantee, false_alarms: float = FALSE_ALARMS) ->
 
 
 def detection_percentage(guarantee: Guarantee) -> str:
-    """That bound as people read it, rounded up."""
+    """The bound on detection as people read it: a percentage, rounded up."""
     return f"{math.ceil(1000 * detection_bound(guarantee) - 1e-9) / 10:g} %"

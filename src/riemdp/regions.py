@@ -30,6 +30,7 @@ from riemdp.manifolds.capabilities import Chords, Embedding
 
 Array = NDArray[Any]
 MEANS = ("frechet-mean", "tangent-mean")
+LEVEL = 0.95  # of the regions that pages and pictures show
 STRATA = 4096  # of a chi-square law, by which another one is averaged
 ON_RIM = 1e-8  # so close to the rim, in proportion, points of a picture belong to the region whatever is rounded
 RETURNS = 1e-6  # a point of the rim is one if log leads back to its coordinates, to this share of the radius
@@ -57,7 +58,7 @@ class Noisy:
             object.__setattr__(self, name, value if value is None else frozen(value))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """The noisy vector as plain JSON data."""
         vector, axes = (None if one is None else one.tolist() for one in (self.vector, self.axes))
         return {"vector": vector, "footpoint": self.footpoint.tolist(), "off": self.off, "axes": axes}
 
@@ -70,9 +71,10 @@ class Noisy:
             raise InputError("noisy is not that of a release: pass what Release.save() wrote.")
         vector = None if data["vector"] is None else read_value(data["vector"], "numbers", space, "noisy")
         footpoint, off = read_value(data["footpoint"], "numbers", space, "noisy"), finite_number(data["off"], "off")
-        if len(footpoint) != space.dim or off < 0:
+        axes = read_axes(data.get("axes"), space.dim)
+        if len(footpoint) != space.dim or off < 0 or not (axes is None or _can_be_undone(axes)):
             raise InputError("noisy is not that of a release of this space: pass what Release.save() wrote.")
-        return cls(vector, footpoint, off, read_axes(data.get("axes"), space.dim))
+        return cls(vector, footpoint, off, axes)
 
     def vector_of(self, size: int) -> Array:
         """The vector, if it has this many numbers: a file may say anything."""
@@ -94,12 +96,16 @@ def read_axes(data: Any, dim: int) -> Array | None:
     return axes
 
 
+def _can_be_undone(axes: Array) -> bool:
+    return axes.ndim == 2 and bool(np.linalg.matrix_rank(axes) == len(axes))
+
+
 class Place(Protocol):
     """The public ball in which the noise was drawn."""
 
     @property
     def inner_center(self) -> Array:
-        """In the form of the space's own maps."""
+        """The centre of the ball, in the form of the space's own maps."""
 
 
 class Released(Protocol):
@@ -107,27 +113,27 @@ class Released(Protocol):
 
     @property
     def value(self) -> Any:
-        """The released point."""
+        """The point that was released."""
 
     @property
     def statistic(self) -> str:
-        """Its name, which older files may lack the noisy vector of."""
+        """The name of the statistic: of some, older files lack the noisy vector."""
 
     @property
     def mechanism(self) -> str:
-        """By which `SHAPES` are chosen."""
+        """The mechanism, by which one of `SHAPES` is chosen."""
 
     @property
     def scale(self) -> float:
-        """Of the noise."""
+        """The scale of the noise."""
 
     @property
     def space(self) -> Space:
-        """Where the value lives."""
+        """The space in which the value lives."""
 
     @property
     def ball(self) -> Place:
-        """The last one, of an adaptive release."""
+        """The ball in which the noise was drawn: of an adaptive release, the last one."""
 
     @property
     def noisy(self) -> Noisy | None:
@@ -146,7 +152,7 @@ class Chart:
     footpoint: Array  # its coordinates there
 
     def coords(self, points: Array) -> Array:
-        """Those of the shortest way from the footpoint."""
+        """The coordinates of the shortest way from the footpoint to each point."""
         coords = self.space.log_coords(points, self.center)
         if not self.footpoint.any():
             return coords
@@ -189,7 +195,7 @@ class InCoordinates:
     axes: Array  # (d, d)
 
     def lengths(self, points: Array) -> Array:
-        """Of coordinates, not of geodesics from the centre: the law of the noise is one of coordinates."""
+        """Lengths of coordinates, not of geodesics from the centre: the law of the noise is one of coordinates."""
         offset = self.chart.coords(points) - self.center
         return np.asarray(np.linalg.norm(np.linalg.solve(self.axes, offset[..., None])[..., 0], axis=-1))
 
@@ -200,7 +206,7 @@ class InCoordinates:
         return np.asarray(points[np.abs(self.lengths(points) - radius) <= RETURNS * radius])
 
     def reach(self, radius: float) -> float:
-        """Along the longest axis."""
+        """How far the ellipsoid reaches along its longest axis."""
         return radius * float(np.linalg.norm(self.axes, 2))
 
 
@@ -389,18 +395,18 @@ def _directions(dim: int, size: int) -> Array:
 
 
 def normal_quantile(dim: int, level: float) -> float:
-    """Of the length of a standard normal vector."""
+    """The quantile of the length of a standard normal vector."""
     return math.sqrt(2 * gammaincinv(dim / 2, level))
 
 
 def laplace_quantile(dim: int, level: float) -> float:
-    """Of the length of isotropic Laplace noise, Gamma(d)."""
+    """The quantile of the length of isotropic Laplace noise of scale 1, which is Gamma(d)."""
     return float(gammaincinv(dim, level))
 
 
 @lru_cache(maxsize=256)
 def projected_laplace_quantile(dim: int, ambient: int, level: float) -> float:
-    """Of the length of isotropic Laplace noise, projected from R^ambient to R^dim: sqrt(W V), W and V chi-squares.
+    """The quantile of the length of Laplace noise projected from R^ambient to R^dim: sqrt(W V), chi-squares.
 
     W of ambient + 1 degrees (docs/proofs/ideal_noise.md), V of dim: the law of V is averaged over strata of W.
     """
@@ -473,7 +479,7 @@ Made = tuple[Shape, float]
 
 
 def _in_coordinates(quantile: Callable[[int, float], float]) -> Callable[[Released, Noisy, float], Made]:
-    """Around the noisy coordinates."""
+    """A shape around the noisy coordinates, of noise whose lengths have these quantiles."""
 
     def make(release: Released, noisy: Noisy, level: float) -> Made:
         dim = release.space.dim

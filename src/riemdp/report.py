@@ -68,7 +68,7 @@ PRINTED = 5  # entries of a ledger, as in report.html
 
 
 @dataclass(frozen=True)
-class Subject:
+class Reported:
     """What a page is about, and what its rows, columns and landmarks are called."""
 
     release: Release
@@ -158,7 +158,7 @@ def report_html(
         raise InputError(f"release is of type {type(release).__name__}: pass what private_mean() returned.")
     if ledger is not None and not isinstance(ledger, Ledger):
         raise InputError(f"ledger = {ledger!r}: pass a Ledger.")
-    subject = Subject(release, ledger, names, links)
+    subject = Reported(release, ledger, names, links)
     sections = [part(subject) for part in SECTIONS]
     return whole_page(title(release), release.version, _lead(subject) + "\n" + _picture(subject), sections)
 
@@ -166,7 +166,7 @@ def report_html(
 # --- what was released -------------------------------------------------------------------------------------
 
 
-def _lead(subject: Subject) -> str:
+def _lead(subject: Reported) -> str:
     release = subject.release
     moved = "each of them" if has_classes(release) else "it"
     noise = f" The noise is predicted to move {moved} by {error_of_one(release):.3g}."
@@ -179,7 +179,7 @@ def _lead(subject: Subject) -> str:
     )
 
 
-def _picture(subject: Subject) -> str:
+def _picture(subject: Reported) -> str:
     release, word = subject.release, centre_word(subject.release)
     alt = f"Picture of the released {noun(release)} with the {kind_of_ball(release)} centre and ball; values below."
     caption = (
@@ -198,7 +198,7 @@ def _picture(subject: Subject) -> str:
     return both_widths(partial(plot_release, release, **asked), alt, caption)
 
 
-def _value(subject: Subject) -> str:
+def _value(subject: Reported) -> str:
     release = subject.release
     file = json.dumps(release.to_dict(), indent=1).encode()
     size = f"{max(1, round(len(file) / 1024)):,} kB"
@@ -208,7 +208,7 @@ def _value(subject: Subject) -> str:
     return section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
 
 
-def _spread(subject: Subject) -> str:
+def _spread(subject: Reported) -> str:
     """How the records spread, if that was released."""
     if not isinstance(subject.release, Summary):
         return ""
@@ -225,7 +225,7 @@ def _spread(subject: Subject) -> str:
 # --- what is promised --------------------------------------------------------------------------------------
 
 
-def _guarantee(subject: Subject) -> str:
+def _guarantee(subject: Reported) -> str:
     guarantee, unit = subject.release.guarantee, subject.release.unit
     words, symbols = promise(guarantee, unit)
     formula = f'<p><span class="formula">{symbols}</span></p>'
@@ -239,7 +239,7 @@ CLASSES_APART = (
 )
 
 
-def _attacker(subject: Subject) -> str:
+def _attacker(subject: Reported) -> str:
     guarantee, unit = subject.release.guarantee, subject.release.unit
     bound, shown = detection_bound(guarantee), detection_percentage(guarantee)
     sentence = (
@@ -281,7 +281,7 @@ SEVERAL_RECORDS = (
 )
 
 
-def _assumptions(subject: Subject) -> str:
+def _assumptions(subject: Reported) -> str:
     guarantee, unit = subject.release.guarantee, subject.release.unit
     other = "any other of its class" if WITHIN_CLASSES in guarantee.assumptions else "any other"
     fixed = f"one {unit} of the data is one unit of protection, and any {unit} may be replaced by {other}"
@@ -292,7 +292,7 @@ def _assumptions(subject: Subject) -> str:
 # --- how good it is, and how it was made ---------------------------------------------------------------------
 
 
-def _accuracy(subject: Subject) -> str:
+def _accuracy(subject: Reported) -> str:
     release = subject.release
     if release.kind != "point":
         text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
@@ -318,7 +318,7 @@ NOISE_ONLY = (
 )
 
 
-def _stages(subject: Subject) -> str:
+def _stages(subject: Reported) -> str:
     """How an adaptive release spent its guarantee, step by step."""
     release, stages = subject.release, subject.release.stages
     if not stages:
@@ -371,7 +371,7 @@ def _notes(plans: Sequence[Plan]) -> str:
     return "".join(paragraph(text, "note") for text in texts)
 
 
-def _parameters(subject: Subject) -> str:
+def _parameters(subject: Reported) -> str:
     release = subject.release
     rounding = f"to multiples of {release.grid:.4g}" if release.grid else "none: published in float64 as computed"
     rows = [
@@ -392,7 +392,7 @@ def _parameters(subject: Subject) -> str:
     return section("Parameters", paragraph("All of them are public.", "note"), facts_html(rows))
 
 
-def _ledger(subject: Subject) -> str:
+def _ledger(subject: Reported) -> str:
     """The state of the ledger, and its latest entries."""
     if subject.ledger is None:
         return ""
@@ -410,6 +410,6 @@ def _entries(table: Table) -> str:
 
 
 # In this order, below the picture.
-SECTIONS: list[Callable[[Subject], str]] = [
+SECTIONS: list[Callable[[Reported], str]] = [
     _value, _spread, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
 ]  # fmt: skip

@@ -112,7 +112,7 @@ class _Sample:
 
     @classmethod
     def of(cls, space: Space, seed: int) -> _Sample:
-        """The same for the same seed."""
+        """Points and vectors of a space, the same for the same seed."""
         rng, unit = np.random.default_rng(seed), _unit(space)
         extent = min(0.9 * space.injectivity_radius, 2 * unit)
         with _blaming(space, "Exp takes vectors at the origin to points"):
@@ -128,7 +128,7 @@ class _Sample:
 
     @property
     def ends(self) -> Array:
-        """Where they lead."""
+        """The points to which the vectors lead."""
         return self.space.exp(self.vectors, self.bases)
 
     def at(self, coords: Array, base: Array) -> Array:
@@ -205,7 +205,7 @@ def _batches(sample: _Sample) -> None:
 
 
 def _require_shape(space: Space, name: str, found: Array, last: tuple[int, ...]) -> None:
-    """Of what a map makes of batches (3, 1) and (2,)."""
+    """Raise unless what a map makes of batches (3, 1) and (2,) has the right shape."""
     _require(found.shape == (3, 2, *last), space, f"{name} of batches (3, 1) and (2,) has shape {found.shape}")
     wanted = np.float64 if last == (space.dim,) else np.asarray(space.origin).dtype
     _require(found.dtype == wanted, space, f"{name} gives numbers of type {found.dtype}, not {np.dtype(wanted)}")

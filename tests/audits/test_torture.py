@@ -41,7 +41,7 @@ def test_each_kind_of_data_on_each_space(kind):
         top = min(space.uniqueness_radius, 1e100)
         for radius in torture._accepted_radii(space, 5, top):
             ball = rd.Ball(space, space.random_point(1, 1)[0], radius)
-            asked = torture.Setting(number, ball, 5, rd.GDP(1.0), {})
+            asked = torture.Setting(number, ball, 5, rd.GDP(1.0), {"statistic": torture.mean_of(space)})
             with torture.warnings_as_errors():
                 torture.release_one(asked, torture.DATA[kind](ball, 5, np.random.default_rng(number)))
 

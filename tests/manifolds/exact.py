@@ -7,6 +7,7 @@ that they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -20,6 +21,7 @@ from riemdp.manifolds import (
     Hyperbolic,
     KendallShapes,
     Rotations,
+    Simplex,
     Space,
     SPDAffine,
     SPDLogCholesky,
@@ -89,6 +91,17 @@ class ExactSphere:
         p = p / self.radius
         side = 1 if p[-1] >= 0 else -1
         return v[:-1] - p[:-1] * ((v @ p + side * v[-1]) / (1 + abs(p[-1])))
+
+
+class ExactSimplex(ExactSphere):
+    """By the roots of shares, on the sphere of radius 2."""
+
+    def __init__(self, space: Simplex) -> None:
+        super().__init__(space.model)
+
+    def read(self, x):
+        shares = lift(x)
+        return np.array([2 * mp.sqrt(share / sum(shares)) for share in shares], dtype=object)
 
 
 class ExactHyperbolic:
@@ -429,6 +442,7 @@ EXACT = {
     Rotations: ExactRotations,
     Euclidean: ExactEuclidean,
     Sphere: ExactSphere,
+    Simplex: ExactSimplex,
     Hyperbolic: ExactHyperbolic,
     KendallShapes: ExactKendall,
     SPDAffine: ExactSPDAffine,
@@ -439,6 +453,13 @@ EXACT = {
 def exact(space: Space):
     """The exact counterpart of a space."""
     return EXACT[type(space)](space)
+
+
+def inner(space: Space) -> Space:
+    """The space with whose points all is computed: another one, if this is that one in other words."""
+    if isinstance(space, Simplex):
+        return space.model
+    return replace(space, model="hyperboloid") if isinstance(space, Hyperbolic) else space
 
 
 def distance(space: Space, a: np.ndarray, b: np.ndarray) -> mp.mpf:
@@ -456,7 +477,9 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
     records, weights = [reference.read(record) for record in x], counts or [1] * len(x)
     if in_chart(space):
         return sum(m * record for m, record in zip(weights, records, strict=True)) / sum(weights)
-    basis = [ambient(v) for v in space.from_coordinates(np.eye(space.dim), start)]
+    model = inner(space)
+    base = start if model == space else drop(reference.read(start))
+    basis = [ambient(v) for v in model.from_coordinates(np.eye(space.dim), base)]
 
     def gradient(point):
         logs = (m * reference.log(record, point) for m, record in zip(weights, records, strict=True))
@@ -465,7 +488,7 @@ def exact_mean(space: Space, x: np.ndarray, start: np.ndarray, counts: list[int]
 
     def moved(point, c):
         step = sum(t * e for t, e in zip(c, basis, strict=True))
-        return reference.exp(tangent(space, step, point), point)
+        return reference.exp(tangent(model, step, point), point)
 
     point, h = reference.read(start), mp.mpf(10) ** -25
     for _ in range(12):

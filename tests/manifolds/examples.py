@@ -1,7 +1,8 @@
 """The examples of every space that the package has, and references for some of what they do.
 
-Spaces are found by registration. Isometries and planes of extreme curvature are references, written down here by hand:
-a space without them fails `test_axioms.py`, loudly.
+Spaces are found by registration, and all are held to the axioms. Isometries and planes of extreme curvature are
+references, written down here by hand: a space with capabilities but without them fails `test_axioms.py`, loudly. One
+with nothing but its core, as newcomers begin, needs none.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from riemdp.manifolds import (
     Torus,
     package_spaces,
 )
+from riemdp.manifolds.capabilities import CAPABILITIES
 from riemdp.statistics.frechet import frechet_mean
 
 Isometry = Callable[[np.ndarray], np.ndarray]
@@ -47,6 +49,16 @@ def left_out(picked: Iterable[object], but: Iterable[type[Space]] = ()) -> list[
     """Spaces of the package of which there is none in a list (or table) that is picked by hand, but for some."""
     there = {kind if isinstance(kind, type) else type(kind) for kind in picked}
     return [kind.__name__ for kind in package_spaces() if kind not in there | set(but)]
+
+
+def without_reference(references: Iterable[object], but: Iterable[type[Space]] = ()) -> list[str]:
+    """Those of the spaces left out that claim more than their core, which is what references are for."""
+    return left_out(references, [*but, *filter(has_core_only, package_spaces())])
+
+
+def has_core_only(kind: type[Space]) -> bool:
+    """Whether a space claims no capability: then only tangent means of it are released."""
+    return not any(issubclass(kind, role) for role in CAPABILITIES)
 
 
 def is_complete(space: Space) -> bool:

@@ -22,13 +22,16 @@ from manifolds.examples import (
     at,
     coords,
     extreme_planes,
+    has_core_only,
     in_disc,
     isometry,
     left_out,
     points,
     reach,
     seeds,
+    without_reference,
 )
+from manifolds.half_plane import HalfPlane
 
 every_space = pytest.mark.parametrize("space", [*EVERY, *INSIDE], ids=repr)
 with_volume = pytest.mark.parametrize("space", [*SPACES, *INSIDE], ids=repr)  # more than the core of a space
@@ -39,10 +42,21 @@ def assert_close(actual, expected, atol=TOL):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("picked", [[*EVERY, *INSIDE], ISOMETRIES, EXTREME_PLANES], ids=["examples()", "isometries", "planes"])
-def test_every_space_is_in_the_suite(picked):
-    """A new class says its examples itself; the references of tests/manifolds/examples.py are written for it."""
-    assert left_out(picked) == []
+def test_every_space_is_in_the_suite():
+    """A new class says its examples itself."""
+    assert left_out([*EVERY, *INSIDE]) == []
+
+
+@pytest.mark.parametrize("references", [ISOMETRIES, EXTREME_PLANES], ids=["isometries", "planes"])
+def test_every_space_with_a_capability_has_references(references):
+    """Those of tests/manifolds/examples.py are written for it; one that has its core alone is held to the axioms."""
+    assert without_reference(references) == []
+
+
+def test_a_space_without_references_is_noticed_if_it_claims_more_than_its_core():
+    assert without_reference([kind for kind in ISOMETRIES if kind is not riemdp.Torus]) == ["Torus"]
+    assert has_core_only(HalfPlane)
+    assert not any(map(has_core_only, [riemdp.Torus, riemdp.Product, riemdp.RigidMotions]))
 
 
 def test_the_spaces_of_the_package_are_found_and_exported():

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from manifolds.exact import distance, exact, exact_mean, length, lift
-from manifolds.examples import SPACES as COMPLETE
+from manifolds.exact import distance, exact, exact_mean, inner, length, lift
 from manifolds.examples import left_out
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds.local_model import Part, merged
+from riemdp.manifolds.capabilities import FrechetModel
+from riemdp.manifolds.local_model import LocalModel, Part, certain, merged
+from riemdp.statistics.frechet import error_bound
 
 MANY = 2**14
 SPREADS = [1e-100, 1e-12, 2e-8, 1e-5, 1e-2, 0.99]  # in units of the widest ball
@@ -29,23 +30,29 @@ SPACES = [
     rd.KendallShapes(3),
     rd.KendallShapes(4),
     rd.KendallShapes(25),
+    rd.Hyperbolic(1),
     rd.Hyperbolic(2),
     rd.Hyperbolic(4, curvature=-4.0),
+    rd.Hyperbolic(2, model="poincare"),
     rd.SPDAffine(2),
     rd.SPDAffine(3),
     rd.Rotations(),
     rd.HPDAffine(2),
+    rd.HPDAffine(3),
     rd.Torus(3),
     rd.Grassmann(4),
+    rd.Grassmann(4, 2),
     rd.Grassmann(5, 2),
+    rd.Simplex(2),
+    rd.Simplex(5),
 ]
 every_space = pytest.mark.parametrize("space", SPACES, ids=repr)
 
 
-def test_every_curved_space_is_here():
-    curved = {type(space) for space in COMPLETE if not space.is_flat}
-    others = [kind for kind in rd.manifolds.package_spaces() if kind not in curved]
-    assert left_out(SPACES, but=[*others, rd.Product, rd.RigidMotions, rd.Simplex]) == []  # the mean of a product is those of its factors
+def test_every_space_with_a_model_is_here():
+    """The others are flat, or products: the mean of such a one is those of its factors."""
+    with_model = {kind for kind in rd.manifolds.package_spaces() if any(space.has(FrechetModel) for space in kind.examples())}
+    assert left_out(SPACES, but=set(rd.manifolds.package_spaces()) - with_model) == []
 
 
 def widest(space):
@@ -68,7 +75,7 @@ def direction(space, rng):
 
 def gradient_error(space, distinct, counts, x, descent):
     """Distance of a computed mean of logs from the exact one, in the frame that the exact x has."""
-    reference = exact(space)
+    reference = exact(inner(space))
     point = reference.read(x)
     total = sum(int(m) * reference.log(reference.read(q), point) for q, m in zip(distinct, counts, strict=True))
     return length(reference.coordinates(total / int(sum(counts)), point) - lift(descent))
@@ -105,15 +112,40 @@ def test_merged_means_of_logs_are_as_accurate_as_the_public_limit_says(space, sp
 @pytest.mark.parametrize("space", [space for space in SPACES if space.curvature_bounds[1] > 0], ids=repr)
 @pytest.mark.parametrize("spread", [1e-12, 1e-9, 1e-5, 0.1, 0.9])
 def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
-    """(1/n) sum a(rho_i + reach), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
+    """(1/n) sum a(rho_i + valid_within), a(t) = t cot t in units of the largest curvature, is no less than the model's."""
     x, points = places(space, spread * widest(space), np.random.default_rng(5), 4)
-    model, reference = space.local_model(points, x), exact(space)
+    model, reference = space.local_model(points, x), exact(inner(space))
     apart = [distance(space, reference.read(x), reference.read(q)) for q in points]
     assert max(apart) <= model.farthest
     root = mp.sqrt(mp.mpf(space.curvature_bounds[1]))
-    assert model.convexity <= sum((t + model.reach) * root * mp.cot((t + model.reach) * root) for t in apart) / 4
+    assert model.convexity <= sum((t + model.valid_within) * root * mp.cot((t + model.valid_within) * root) for t in apart) / 4
     assert model.across <= sum(t * root * mp.cot(t * root) if t else 1 for t in apart) / 4
     assert model.convexity > 0.5 * model.across
+
+
+@pytest.mark.parametrize("largest", [1e-3, 0.1, 3.1])
+def test_the_convexity_within_reach_is_rounded_down(largest):
+    """h is no larger than the mean of t cot t less the reach times the steepest slope, that of the farthest record."""
+    rng = np.random.default_rng(7)
+    for _ in range(500):
+        across, k_max, angle = rng.uniform(0.05, 1), rng.uniform(0.1, 9), rng.uniform(0, largest)
+        farthest = angle / np.sqrt(k_max)
+        lower, reach = certain(across, farthest, k_max)
+        root = mp.sqrt(mp.mpf(k_max))
+        t = root * (mp.mpf(farthest) + reach)
+        assert lower > 0.7 * across
+        assert lower <= across - root * reach * (t / mp.sin(t) ** 2 - mp.cot(t))
+
+
+@pytest.mark.parametrize("dim", [1, 3, 1000])
+def test_the_certificate_is_rounded_up(dim):
+    """(‖gradient‖ + its rounding) / h, and not the float next to it that may be below."""
+    rng = np.random.default_rng(dim)
+    for _ in range(200):
+        descent, rounding, h = rng.standard_normal(dim) * 1e-9, rng.uniform(0, 1e-15), rng.uniform(0.1, 1)
+        model = LocalModel(descent, np.asarray, h, reach=1.0, across=h, farthest=0.1, rounding=rounding)
+        exact = (length(lift(descent)) + rounding) / mp.mpf(h)
+        assert exact <= error_bound(model) <= exact * (1 + 1e-12)
 
 
 def test_records_next_to_the_antipode_have_no_certificate():
@@ -152,26 +184,36 @@ def test_a_public_mean_is_as_near_to_the_exact_one_as_it_says(space, spread):
     assert distance(space, exact(space).read(found.point), truth) <= found.error_bound
 
 
-def test_means_of_products_and_of_logarithms_are_as_near_as_they_say():
-    space = rd.SPDLogEuclidean(3)
-    for spread in (1e-12, 1e-8, 0.3):
-        _, points = places(space, spread, np.random.default_rng(8), 3)
-        x = points[np.arange(MANY) % 3]
-        found = rd.frechet_mean(x, space, tol=1e-8)
-        truth = exact_mean(space, points, found.point, np.bincount(np.arange(MANY) % 3).tolist())
-        assert distance(space, exact(space).read(found.point), truth) <= found.error_bound
-    product = rd.Product(rd.Sphere(2), space)
-    _, shapes = places(rd.Sphere(2), 1e-8, np.random.default_rng(9), 1)
-    whole = rd.frechet_mean(product.join([shapes[np.zeros(MANY, dtype=int)], x]), product, tol=1e-8)
-    apart = distance(rd.Sphere(2), *(exact(rd.Sphere(2)).read(p) for p in (product.split(whole.point)[0], shapes[0])))
-    assert apart <= whole.error_bound
+FLAT = [rd.Euclidean(3), rd.SPDLogEuclidean(3), rd.SPDLogCholesky(3), rd.HPDLogEuclidean(2), rd.Correlations(3)]
+
+
+@pytest.mark.parametrize("space", FLAT, ids=repr)
+@pytest.mark.parametrize("spread", [1e-12, 1e-8, 0.3])
+def test_a_mean_in_closed_form_is_as_near_to_the_exact_one_as_it_says(space, spread):
+    _, points = places(space, spread, np.random.default_rng(8), 3)
+    x = space.write(points[np.arange(MANY) % 3], space.origin)
+    found = rd.frechet_mean(x, space, tol=1e-8)
+    truth = exact_mean(space, x[:3], found.point, np.bincount(np.arange(MANY) % 3).tolist())
+    assert distance(space, exact(space).read(found.point), truth) <= found.error_bound
+
+
+@pytest.mark.parametrize("product", [rd.Product(rd.Sphere(2), rd.SPDLogEuclidean(3)), rd.RigidMotions(0.5)], ids=repr)
+@pytest.mark.parametrize("spread", [1e-12, 1e-8, 0.3])
+def test_a_mean_of_pairs_is_as_near_to_the_exact_one_as_it_says(product, spread):
+    """Factor by factor: the distance of pairs is the root of the sum of squares."""
+    _, points = places(product, spread, np.random.default_rng(9), 3)
+    x = product.write(points[np.arange(MANY) % 3], product.origin)
+    counts, found = np.bincount(np.arange(MANY) % 3).tolist(), rd.frechet_mean(x, product, tol=1e-8)
+    parts = zip(product.factors, product.split(x[:3]), product.split(found.point), strict=True)
+    apart = [distance(space, exact(space).read(mean), exact_mean(space, records, mean, counts)) for space, records, mean in parts]
+    assert mp.norm(apart) <= found.error_bound
 
 
 @every_space
 @pytest.mark.parametrize("share", [1e-7, 0.3, 1.0])
 def test_a_short_step_ends_where_the_public_limit_says(space, share):
     """In coordinates: at such lengths they differ from distances by less than a tenth."""
-    radius, rng, reference = share * widest(space), np.random.default_rng(4), exact(space)
+    radius, rng, reference = share * widest(space), np.random.default_rng(4), exact(inner(space))
     origin = space.read(space.origin, "origin")
     for size in (1e-12, 1e-6, 1e-2):
         x = space.exp_coords(direction(space, rng) * radius, origin)

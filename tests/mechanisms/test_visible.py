@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from manifolds.examples import SPACES
 from riemdp.mechanisms import baselines, gradient, visible
 from riemdp.mechanisms.visible import Visible
 from riemdp.releases.drawn import Drawn
@@ -83,3 +84,19 @@ def test_an_array_is_not_visible():
         visible.carry(np.zeros((1, 2)), np.zeros(2), ball)
     with pytest.raises(AttributeError):
         baselines.nearest_points(np.zeros((1, 3)), ball)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+def test_what_is_carried_is_a_point_as_it_is_written(space):
+    """From centres that noise has carried to the end of float64, as private ones may be: matrices nearly singular."""
+    rng, foot = np.random.default_rng(5), np.zeros(space.dim)
+
+    def far(size):
+        return Visible(rng.standard_normal((size, space.dim)) * 1e17)
+
+    start = rd.Ball(space, space.random_point(1, 0)[0], 0.1 * min(space.uniqueness_radius, 1.0))
+    centers = space.write(visible.carry(far(12), foot, start), start.center)
+    for center in centers:
+        ball = rd.Ball(space, center, start.radius)
+        for coords in (far(30), far(30).then(lambda v: v * 1e-17)):
+            assert space.contains(space.write(visible.carry(coords, foot, ball), center)).all()

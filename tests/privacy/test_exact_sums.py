@@ -272,8 +272,8 @@ def test_merged_models_are_models_of_the_whole(space):
     whole = space.local_model(points, x)
     model = merged([Part.of(points[i:j], space, x) for i, j in ((0, 7), (7, 300), (300, 500))], space.curvature_bounds[1], whole.step)
     assert model.descent == pytest.approx(whole.descent, abs=whole.rounding)
-    assert (model.across, model.convexity, model.reach, model.farthest) == pytest.approx(
-        (whole.across, whole.convexity, whole.reach, whole.farthest), rel=1e-12
+    assert (model.across, model.convexity, model.valid_within, model.farthest) == pytest.approx(
+        (whole.across, whole.convexity, whole.valid_within, whole.farthest), rel=1e-12
     )
     assert whole.rounding / 3 < model.rounding <= 1.5 * whole.rounding
 

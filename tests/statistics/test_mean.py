@@ -525,7 +525,8 @@ def test_no_record_raises_warns_prints_or_logs(space, statistic, capfd, caplog, 
     ball = some_ball(space, 0.5 * min(space.uniqueness_radius, 1.0))
     for records in (X, X[:1], X[-2:]):
         result = rd.private_mean(records, ball, rd.GDP(1.0), statistic=statistic)
-        assert space.contains(result.value)
+        assert np.isfinite(result.value).all()
+        assert result.kind != "point" or space.contains(result.value)
         assert result.n == len(records)
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
@@ -785,6 +786,27 @@ def test_in_flat_spaces_the_two_means_are_one(space):
         assert rd.private_mean(X, ball, rd.GDP(1.0), statistic=name).statistic == name
     with pytest.raises(rd.MechanismError, match="belongs to wrapped"):
         rd.private_mean(X, ball, rd.PureDP(1.0), statistic="tangent-mean", mechanism="riemannian-laplace")
+
+
+class Saddle(rd.Hyperbolic):
+    """Somebody's own space, of which no more is known than bounds of both signs."""
+
+    @property
+    def curvature_bounds(self):
+        return (-1.0, 0.25)
+
+
+@pytest.mark.parametrize("mechanism", ["wrapped-laplace", "riemannian-laplace", "kng"])
+def test_a_space_that_curves_both_ways_has_no_proved_mean(mechanism, tmp_path):
+    """Products do as well, but their factors, which are solved one by one, do not."""
+    space, ledger = Saddle(2), rd.Ledger(tmp_path / "ledger.db", budget=rd.PureDP(2.0))
+    X, ball = space.random_point(9, 0), rd.Ball(space, space.origin, 0.5)
+    with pytest.raises(rd.MechanismError, match=r"Saddle.* has curvature of both signs: pass statistic='tangent-mean'"):
+        rd.private_mean(X, ball, rd.PureDP(1.0), mechanism=mechanism, ledger=ledger)
+    assert ledger.history() == []
+    assert rd.private_mean(X, ball, rd.PureDP(1.0), statistic="tangent-mean").n == 9
+    pair = rd.Product(rd.Product(rd.Sphere(2), rd.Hyperbolic(2)), rd.Euclidean(1))
+    assert rd.private_mean(pair.random_point(9, 0), rd.Ball(pair, pair.origin, 0.5), rd.PureDP(1.0)).n == 9
 
 
 # --- whatever a draw would refuse, a rehearsal does ------------------------------------------------------------------

@@ -304,6 +304,7 @@ def test_the_estimator_is_the_function():
     assert fitted.predict([20.0, 55.0, 90.0]).shape == (3, 2, 2)
     assert np.allclose(fitted.predict(55.0), fitted.value_)
     assert fitted.score(world.X, world.t) > 0.9
+    assert model.fit(X=world.X, y=world.t).score(X=world.X, y=world.t) > 0.9  # by scikit-learn's names
     with pytest.raises(rd.InputError, match="pass one number"):
         model.fit(world.X, None)
 
@@ -315,6 +316,7 @@ def test_the_estimator_is_one_of_scikit_learn():
     assert set(copy.get_params()) == {"ball", "guarantee", "t_bounds", "adapt", "ledger", "note", "unit"}
     assert (copy.unit, copy.t_bounds, copy.guarantee) == ("rat", BOUNDS, model.guarantee)
     assert copy.set_params(adapt=True).adapt
+    assert set(model.get_metadata_routing().fit.requests) == {"groups"}
     with pytest.raises(NotFittedError):
         model.predict([20.0])
     model.fit(world.X, world.t, groups=np.arange(300) // 2)

@@ -119,7 +119,7 @@ class Mixture:
     losses: Losses
 
     def plus(self, entry: Guarantee) -> Mixture:
-        """With one more entry."""
+        """The total with one more entry."""
         return replace(self, losses=self._losses_with(entry))
 
     def _losses_with(self, entry: Guarantee) -> Losses:

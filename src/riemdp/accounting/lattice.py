@@ -45,13 +45,13 @@ class Lattice:
 
     @classmethod
     def empty(cls, epsilon: Fraction, cells: int) -> Lattice:
-        """A loss of 0."""
+        """The law of a loss that is 0 for certain."""
         masses = np.zeros(SIZE)
         masses[CELLS] = 1.0
         return cls(cells, cells / epsilon, float(epsilon / cells), masses)
 
     def plus(self, epsilon: Fraction) -> Lattice:
-        """With an independent loss of +-epsilon."""
+        """The law of the loss with an independent one of +-epsilon added."""
         steps, part = divmod(epsilon * self.per_unit, 1)
         if steps + 1 >= SIZE or not self.step > 1e-300:
             return replace(self, masses=np.zeros(SIZE), lost=1.0)

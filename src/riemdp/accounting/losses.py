@@ -55,7 +55,7 @@ class Losses:
         return self._one_more(square=self.square + mu**2)
 
     def with_zcdp(self, rho: Fraction) -> Losses:
-        """With a ZCDP entry: divergences rho alpha."""
+        """The losses with a ZCDP entry more, whose divergences are rho alpha."""
         return self._one_more(rho=self.rho + rho)
 
     def with_rdp(self, alpha: float, epsilon: Fraction) -> Losses:

@@ -61,7 +61,7 @@ def _filled(empty: Lattice, data: Mapping[str, Any]) -> Lattice:
 
 
 def _packed(masses: Array) -> str:
-    """Their bytes, compressed: most are zero as long as the entries are few or of round sizes."""
+    """The bytes of the masses, compressed: most are zero while entries are few or of round sizes."""
     return base64.b64encode(zlib.compress(masses.astype("<f8").tobytes())).decode("ascii")
 
 

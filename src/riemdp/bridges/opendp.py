@@ -130,7 +130,7 @@ class Accounted:
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Accounted:
-        """Of a type that OpenDP has a measure for."""
+        """The guarantee, if OpenDP has a measure for its type."""
         if not isinstance(guarantee, PureDP | ApproxDP | GDP | ZCDP):
             raise MechanismError(f"guarantee = {guarantee!r}: OpenDP counts PureDP, ApproxDP, GDP and ZCDP; pass one.")
         lower: dict[str, Any] = {name: largest_decimal(Fraction(x)) for name, x in guarantee.parameters.items()}

@@ -20,9 +20,9 @@ DRAWS = "Simulated releases of each of two neighbours; by default 1,000,000, or 
 @o.takes_guarantee
 def audit(
     space: o.SpaceOption,
-    records: o.RecordsOption,
     guarantee: o.Promise,
     size: o.SizeOption = None,
+    records: o.RecordsOption = 100,
     radius: o.RadiusOption = None,
     center: o.CenterOption = "origin",
     curvature: o.CurvatureOption = None,

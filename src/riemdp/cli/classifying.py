@@ -57,6 +57,7 @@ def fit(
     """
     if request.out is None:
         raise InputError(f"--out is missing: pass a name for the model, --out {MODEL.example}.")
+    request = request.naming(labels)
     kind, named = _learner(classifier), Labels.asked_for(labels, classes, request.data, request.header)
     known = named.classes
     learner = partial(kind, guarantee=request.guarantee, labels=known, class_weights=_even(known), adapt=adapt)
@@ -96,6 +97,7 @@ def predict(
     check_outputs({"--out": (out, (".csv", ".npy"))}, [data, model], force=force)
     release = ClassifierRelease.load(model)
     assert isinstance(release, ClassifierRelease)  # any other is refused
+    header = o.holds_names(header, data, columns)
     found = release.predict(load_records(data, release.space, columns=columns, header=bool(header)))
     write_whole(out, _as_npy(found) if out.suffix.lower() == ".npy" else _as_csv(found), force=force)
     if as_json:

@@ -70,6 +70,7 @@ def regress(on: OnOption, bounds: BoundsOption, request: Request, adapt: Private
     """
     from riemdp.io.groups import open_groups
 
+    request = request.naming(on)
     along = open_groups(on, request.data, header=bool(request.header), option=ON)
     carry_out(request, REGRESSION, partial(_regression, request, along, bounds, adapt), beside=along.column)
 

@@ -43,7 +43,7 @@ class Labels:
         return cls(texts, found.column, text, _occurring(texts) if classes is None else _public_classes(classes))
 
     def places(self, n: int) -> Array:
-        """That of each of n records among the classes."""
+        """The place of each of n records' labels among the classes."""
         from riemdp.io.cells import places
 
         if len(self.texts) != n:

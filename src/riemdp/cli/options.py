@@ -40,7 +40,7 @@ else:
 
 
 def parse_space(name: str, size: int | None, curvature: float | None = None) -> Space:
-    """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k."""
+    """The space of that name: size is its dimension d, its matrices' k, or its number of landmarks k, if it has one."""
     kind = space_class(name)
     if curvature is None:
         space = _of_size(kind, name, size)
@@ -54,12 +54,11 @@ def parse_space(name: str, size: int | None, curvature: float | None = None) -> 
 
 
 def _of_size(kind: Any, name: str, size: int | None, **options: float) -> Space:
-    """The space of this kind and size; where there is only one, its size is its dimension, or left out."""
-    parameters = list(inspect.signature(kind).parameters)
-    if not parameters:
+    """The space of this kind and size; where there is only one, its size is its dimension, and need not be said."""
+    if not inspect.signature(kind).parameters:
         return _only(kind(), name, size)
     if size is None:
-        raise InputError(f"--size is missing: pass the {parameters[0]} of --space {name}.")
+        raise InputError(f"--size is missing: pass that of --space {name}, {_SIZE[0].lower()}{_SIZE[1:]}.")
     try:
         space: Space = kind(size, **options)
     except RiemdpError:
@@ -129,6 +128,17 @@ def parse_ball(
     return Ball(space, parse_center(center, space), radius)
 
 
+def holds_names(header: bool | None, data: str, columns: str | None, *asked: str | None) -> bool | None:
+    """Whether the first line of DATA holds names: as was said, or because a column is asked for by its name."""
+    from riemdp.io.groups import names_column
+    from riemdp.io.stores import Columns
+
+    if header is not None or not data.lower().endswith(".csv"):
+        return header
+    is_named = columns is not None and Columns.parse(columns).has_names
+    return True if is_named or any(map(names_column, filter(None, asked))) else None
+
+
 def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
     """Whose record each is, None if nothing was said about it; and where in DATA that stands."""
     from riemdp.io.groups import Groups, open_groups
@@ -137,7 +147,7 @@ def parse_groups(text: str | None, data: str, header: bool | None) -> Groups:
 
 
 def both_columns(first: Columns | None, second: Columns | None) -> Columns | None:
-    """Those of DATA that hold something else of each record than its point."""
+    """The columns of DATA that hold something else of each record than its point."""
     if first is None or second is None:
         return first or second
     return replace(first, asked=(*first.asked, *second.asked))
@@ -282,7 +292,11 @@ ColumnsOption = Annotated[
     str | None, typer.Option("--columns", help="Of a table: names, places from 1 or ranges, as 2-10 or x,y,z.")
 ]
 HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first line of a .csv file holds names: no.")
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a .csv file holds names: no, unless a column is asked for by name.",
+    ),
 ]
 GroupsOption = Annotated[
     str | None,

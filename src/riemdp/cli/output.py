@@ -132,7 +132,7 @@ class _Passes:
             self.bar.update(self.computing, visible=self.is_over)
 
     def step(self, done: int, total: int) -> None:
-        """Of a number of steps that is public."""
+        """So many steps are done, of a number that is public."""
         self.bar.update(self.computing, completed=done, total=total)
 
 

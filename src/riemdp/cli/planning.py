@@ -129,6 +129,7 @@ def check(
     from riemdp.io.data import open_records
     from riemdp.io.sources import reporting
 
+    header = o.holds_names(header, data, columns, groups)
     crew, who = Workers(workers, scheduler), o.parse_groups(groups, data, header)
     stored = open_records(data, columns=columns, header=bool(header), without=who.column)
     where = o.space_of(stored, space, size, curvature)

@@ -97,9 +97,13 @@ class Request:
     as_json: o.JsonOption = False
     quiet: o.QuietOption = False
 
+    def naming(self, *columns: str | None) -> Request:
+        """The same, if these columns are asked for as well: whoever names one says that the first line holds names."""
+        return replace(self, header=o.holds_names(self.header, self.data, self.columns, self.groups, *columns))
+
     @property
     def budget(self) -> Guarantee | None:
-        """Of a new ledger."""
+        """The budget that a new ledger gets; None if none was given."""
         kinds = ("epsilon", "delta", "mu", "rho", "alpha")
         return o.parse_budget(**{kind: getattr(self, f"budget_{kind}") for kind in kinds})
 
@@ -129,7 +133,7 @@ class Kind:
 
     @property
     def example(self) -> str:
-        """Of a name for --out."""
+        """An example of a name for --out."""
         return f"{self.name}{self.kept_as[0]}"
 
 
@@ -147,7 +151,7 @@ class Records:
 
     @classmethod
     def asked_for(cls, request: Request, beside: Columns | None, *, has_workers: bool = False) -> Records:
-        """Those of a request; `beside` are columns of the file that hold something else than points."""
+        """The records of a request; `beside` are columns of the file that hold something else than points."""
         from riemdp.io.data import open_records
 
         who = o.parse_groups(request.groups, request.data, request.header)
@@ -201,6 +205,7 @@ def mean(
     riemdp mean trials.npz:X --labels trials.npz:y --classes left,right --space spd-affine --eigenvalues 1e-3 10 --mu 1
     riemdp mean large.zarr --space spd-affine --center identity --radius 1.5 --mu 0.5 --workers 8
     """
+    request = request.naming(labels)
     if labels is not None:
         _refuse_with_labels(footpoint=footpoint, adapt=adapt, workers=bool(crew))
         named = Labels.asked_for(labels, classes, request.data, request.header)
@@ -222,7 +227,7 @@ def _refuse_with_labels(*, footpoint: str | None, adapt: bool, workers: bool) ->
 
 
 def _means_of_classes(request: Request, named: Labels, how: dict[str, Any], records: Records) -> Ready:
-    """All in one release."""
+    """The means of all classes, ready to be released as one."""
     from riemdp.statistics.class_means import JointMeans
 
     people: dict[str, Any] = {"groups": records.ids, "unit": request.protected}
@@ -252,6 +257,7 @@ def carry_out(
     crew: Workers = Workers(),  # noqa: B008 frozen
 ) -> None:
     """From files to a release: `prepare` refuses what can be refused, `files` are read beside those of the request."""
+    request = request.naming()
     budget, outputs = request.budget, Outputs.asked_for(request, kind)
     outputs.check(request.data, request.ledger, request.anchor, request.center, request.names, *files)
     if request.quiet and request.out is None and not request.as_json:
@@ -377,13 +383,13 @@ class Outputs:
 
     @classmethod
     def asked_for(cls, request: Request, kind: Kind) -> Outputs:
-        """Those of a request."""
+        """The files that a request asks for."""
         about = o.about_lines(request.data, request.header, request.columns)
         return cls(request.out, request.report, request.plot, request.force, about, kind=kind)
 
     @property
     def paths(self) -> list[Path]:
-        """Those that are asked for."""
+        """The paths of the files that are asked for."""
         return [path for path in (self.out, self.report, self.plot) if path is not None]
 
     def check(self, *inputs: str | Path | None) -> None:

@@ -19,7 +19,7 @@ class WatchedLedger(Ledger):
     entry: int | None = None
 
     def reserve(self, *arguments: Any, **options: Any) -> int:
-        """The same; an interrupt within leaves open whether the reservation was made."""
+        """Reserve as a Ledger does; an interrupt within leaves open whether the reservation was made."""
         self.__dict__["is_asked"] = True
         self.__dict__["entry"] = entry = super().reserve(*arguments, **options)
         return entry

@@ -127,8 +127,10 @@ def _draw(
 
 def _next(found: Comparison, report: Path | None) -> list[str]:
     """What to look at, and what the answer is worth."""
+    from riemdp.regions import LEVEL
+
     seen = "Open" if report else "Add --report groups.html for"
     page = f"{seen} {report} in a browser" if report else f"{seen} a page with both means and their regions"
-    if found.p_value >= 0.05:  # as in LEVEL of the regions
+    if found.p_value >= 1 - LEVEL:
         return [f"{page}.", "A difference that is not seen may still be there: riemdp plan tells what noise hides."]
     return [f"{page}.", "Every further comparison is one more chance of a false alarm: count them."]

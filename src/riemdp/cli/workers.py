@@ -42,7 +42,7 @@ class Workers:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Within it Dask uses them."""
+        """A context in which Dask computes on these workers."""
         if not self:
             yield
             return

@@ -176,7 +176,7 @@ class KNG:
         return _caps(t, float(norm(self._inwards)), self._radius, math.sqrt(max(k_max, 0.0)), self._space.dim)
 
     def _bulk(self, t: Array, floor: _Floor) -> tuple[float, float]:
-        """Where t has its mass, nearly."""
+        """An interval that holds nearly all mass of t."""
         constant, linear, square = self._growth(floor.knots)[:, :, None]
         volume = (constant + linear * t + square * t * t).min(axis=0)
         lost = np.maximum.reduce([floor.along(t), floor.afar(t), 0 * t]) / self._scale
@@ -201,7 +201,7 @@ class _Floor:
     rate: float  # T
 
     def joined(self, other: _Floor) -> _Floor:
-        """With the knots of both."""
+        """The same floor with the knots of both."""
         knots, rises = np.append(self.knots, other.knots), np.append(self.rises, other.rises)
         order = np.argsort(knots, kind="stable")
         return replace(self, knots=knots[order], rises=rises[order])

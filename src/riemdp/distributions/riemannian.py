@@ -201,7 +201,7 @@ class IsotropicLaw:
 
     @property
     def envelope(self) -> Envelope:
-        """Of the radial law, or of its bound: what lengths are proposed from.
+        """The envelope of the radial law, or of its bound, from which lengths are proposed.
 
         Examples
         --------
@@ -398,7 +398,7 @@ def _envelope(kind: Any, space: Space, scale: float) -> Envelope:
 
 
 def _no_growth(_: float) -> Growth:
-    """Where J is part of the concave function."""
+    """Nothing: J is part of the concave function already."""
     return Growth(0.0, 0.0, 0.0)
 
 

@@ -372,7 +372,7 @@ def _labels(y: Any, n: int, classes: Array) -> Array:
 
 
 def _shape_of_list(y: Any) -> tuple[int, ...]:
-    """Of a list of labels; one that holds nothing but lists is a table."""
+    """The shape of a list of labels; one that holds nothing but lists is a table."""
     if not isinstance(y, Sequence) or isinstance(y, str | bytes):
         raise InputError(f"y is a {type(y).__name__}: pass a list of labels.")
     is_table = len(y) > 0 and all(isinstance(label, list | tuple) for label in y)

@@ -25,8 +25,8 @@ from riemdp.written import BallMapping
 class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """How points change with one number, privately: `private_regression` as an estimator.
 
-    The other way round than scikit-learn's regressors: `fit(X, t)` takes the points as X, and `predict(t)` gives
-    points. A fit that the ledger refuses raises BudgetExceeded and changes nothing.
+    The other way round than scikit-learn's regressors: `fit(X, y)` takes the points as X and their numbers t as y, and
+    `predict(t)` gives points. A fit that the ledger refuses raises BudgetExceeded and changes nothing.
 
     Parameters
     ----------
@@ -103,15 +103,15 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
 
     release_: Regression
 
-    def fit(self, X: Any, t: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release a private geodesic.
 
         Parameters
         ----------
         X : array of shape (n, *point_shape)
             The records, points of the space.
-        t : array of shape (n,)
-            Their numbers. One outside the bounds is moved onto them, one that is no number to their middle.
+        y : array of shape (n,)
+            Their numbers t. One outside the bounds is moved onto them, one that is no number to their middle.
         groups : sequence of ids, of shape (n,), optional
             Whose record each is; the guarantee then protects a person with any number of records.
 
@@ -132,14 +132,14 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         >>> rd.PrivateGeodesicRegression(ball=ball, guarantee="mu=1", t_bounds=(-1, 1)).fit(t[:, None], t).release_.n
         1000
         """
-        if t is None:
+        if y is None:
             raise InputError("requires y to be passed, but the target y is None: pass one number for each record.")
         with all_or_nothing(self):
             records = self._dask_array(X) if is_dask(X) else self._validated(X)
             ball = self._public_ball(records)
             asked: dict[str, Any] = {"t_bounds": self.t_bounds, "adapt": self.adapt}
             asked |= {"groups": groups, "unit": self.unit, "ledger": self.ledger, "note": self.note}
-            fit = private_regression(records, t, ball, self.guarantee, **asked)
+            fit = private_regression(records, y, ball, self.guarantee, **asked)
             self.release_, self.ball_, self.guarantee_ = fit, ball, fit.guarantee
             self.value_, self.velocity_, self.r_squared_ = fit.value, fit.velocity, fit.r_squared
         return self
@@ -169,15 +169,15 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         check_is_fitted(self)
         return np.asarray(self.release_.predict(t))
 
-    def score(self, X: Any, t: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the variance of other records that the geodesic explains. NOT private.
 
         Parameters
         ----------
         X : array of shape (m, *point_shape)
             Records.
-        t : array of shape (m,)
-            Their numbers.
+        y : array of shape (m,)
+            Their numbers t.
         sample_weight : array of shape (m,), optional
             Of the records.
 
@@ -192,7 +192,7 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         >>> model.score(X, t)  # doctest: +SKIP
         """
         points, space = self._points(X), self.ball_.space
-        numbers = np.asarray(t, dtype=np.float64)
+        numbers = np.asarray(y, dtype=np.float64)
         along = space.read(self.predict(numbers), "t")
         middle = space.read(self.predict(np.average(numbers, weights=sample_weight)), "t")
         squares = [np.average(space.distance(base, points) ** 2, weights=sample_weight) for base in (along, middle)]

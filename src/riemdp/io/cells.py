@@ -36,7 +36,7 @@ def number(cell: Any) -> float:
 
 
 def complex_number(cell: Any) -> complex:
-    """The same for complex numbers."""
+    """The complex number in a cell; NaN if there is none, or none that floats can hold."""
     try:
         return complex(cell) if isinstance(cell, COMPLEX) else complex(math.nan)
     except Exception:

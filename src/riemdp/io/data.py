@@ -46,7 +46,7 @@ BLOCKS_PER_CHUNK = 8  # that workers take at a time: tasks are long beside what 
 
 
 @dataclass(frozen=True)
-class Table:
+class TableForm:
     """What the user says about a table."""
 
     columns: Columns | None = None
@@ -54,7 +54,7 @@ class Table:
     without: Columns | None = None  # that hold something else: ids
 
 
-PLAIN = Table()
+PLAIN = TableForm()
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +71,7 @@ class Stored:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the only array, or of the first one."""
+        """The shape of the only array, or of the first one."""
         return tuple(self.arrays[0].shape)
 
     def points(self, space: Space) -> Any:
@@ -82,7 +82,7 @@ class Stored:
         return (array.map() if isinstance(array, Npy) else array).reshape(-1, *shape)
 
     def for_workers(self, space: Space) -> Any:
-        """The same as a Dask array, whose chunks are read by whoever works on them."""
+        """The points as a Dask array, whose chunks are read by whoever works on them."""
         import dask.array as da
 
         shape, array = self._record_shape(space), self.arrays[0]
@@ -159,7 +159,8 @@ def open_records(
     name = str(source)
     many = _members(name, (".npy",))
     if many is None:
-        path, reader = _reader(name, Table(Columns.parse(columns) if columns is not None else None, header, without))
+        picked = Columns.parse(columns) if columns is not None else None
+        path, reader = _reader(name, TableForm(picked, header, without))
         return Stored(name, [_numbers(reader(path), name)], is_table=path.suffix.lower() in TABLES)
     if columns is not None or header:
         raise InputError(f"{name!r} is no table: leave out --columns and --header.")
@@ -218,7 +219,7 @@ def _members(name: str, suffixes: tuple[str, ...]) -> list[Path] | None:
     return None
 
 
-def _reader(name: str, table: Table = PLAIN) -> tuple[Path, Callable[[Path], Any]]:
+def _reader(name: str, table: TableForm = PLAIN) -> tuple[Path, Callable[[Path], Any]]:
     file, _, key = name.partition(".npz:")
     path = Path(f"{file}.npz" if key else name)
     suffix = path.suffix.lower()
@@ -290,7 +291,7 @@ def _require_plausible(path: Path, claimed: int) -> int:
     return len(sizes)
 
 
-def _csv(path: Path, table: Table) -> Array:
+def _csv(path: Path, table: TableForm) -> Array:
     """Rows of numbers, with a line of names above them if the user says so; NaN for a cell that is no number."""
     with _reading(path, "save rows of numbers, separated by commas"):
         rows = _csv_rows(path)
@@ -334,7 +335,7 @@ def _csv_row(cells: list[str], width: int, chosen: Iterable[int]) -> list[float]
     return [number(cells[i]) if len(cells) == width else math.nan for i in chosen]
 
 
-def _parquet(path: Path, table: Table) -> Parquet:
+def _parquet(path: Path, table: TableForm) -> Parquet:
     with _reading(path, "save a table with one row of numbers per record"):
         from pyarrow import parquet
 

@@ -30,23 +30,33 @@ class Groups:
 
 def open_groups(text: str, data: str, *, header: bool, option: str = OPTION) -> Groups:
     """What the option names, or another one for something of each record: a file, or a part of one, or of DATA."""
-    file, _, key = text.rpartition(":")
-    if Path(text).is_file() or Path(text).suffix == ".zarr":
-        return Groups(_ids(Path(text), "", option))
-    if file and Path(file).is_file():
-        return Groups(_ids(Path(file), key, option))
+    if found := _file_and_part(text):
+        return Groups(_ids(*found, option))
     if Path(data).suffix.lower() not in TABLES:
         raise InputError(f"{option} {text} is no file, and {data!r} no table with such a column: pass {FORMS}.")
     column = Columns((text,), option)
     return Groups(_column(Path(data), column, header=header), column)
 
 
+def names_column(text: str) -> bool:
+    """Whether what an option names is a column of DATA, by its name and not by its place."""
+    return _file_and_part(text) is None and Columns((text,)).has_names
+
+
+def _file_and_part(text: str) -> tuple[Path, str] | None:
+    """The file that the text names, and which part of it; None if there is no such file."""
+    file, _, key = text.rpartition(":")
+    if Path(text).is_file() or Path(text).suffix == ".zarr":
+        return Path(text), ""
+    return (Path(file), key) if file and Path(file).is_file() else None
+
+
 def _ids(path: Path, key: str, option: str) -> Any:
-    """Those of a file of their own."""
+    """The ids that a file of their own holds."""
     suffix = path.suffix.lower()
     if suffix in TABLES:
-        is_named = bool(key) and not key.isdecimal()  # whoever names a column says that the first line holds names
-        return _column(path, Columns((key,), option) if key else None, header=is_named)
+        column = Columns((key,), option) if key else None
+        return _column(path, column, header=column is not None and column.has_names)
     if key and suffix != ".npz":
         raise InputError(f"{option} {path}:{key}: only .npz files and tables have parts; leave out {key!r}.")
     if suffix == ".npy":

@@ -62,7 +62,7 @@ def identities(groups: Any, records: int | None = None) -> Identities:
 
 
 def _column(groups: Any) -> _Column:
-    """Of arrays, columns of tables, lists, and whatever is read by slices of rows."""
+    """A column of ids: from arrays, columns of tables, lists, and whatever is read by slices of rows."""
     if is_dask(groups):
         return _of_dask(groups)
     categories = getattr(groups, "cat", groups)
@@ -107,7 +107,7 @@ def _computed(array: Any, place: int) -> Array:
 
 
 def _objects(groups: Any) -> Array | None:
-    """Of an array of another library: its cells as objects; None if it is no array."""
+    """The cells of another library's array as objects; None if it is no array."""
     if hasattr(groups, "to_pylist"):  # of Arrow: its own arrays turn whole numbers beside missing ones into floats
         return _cells(groups.to_pylist())
     return np.asarray(groups, dtype=object) if hasattr(groups, "__array__") else None
@@ -145,16 +145,16 @@ class _Numbers(dict[Any, int]):
         return number
 
     def new(self) -> int:
-        """The next number."""
+        """A number that no id has yet."""
         self.count += 1
         return self.count - 1
 
     def all(self, cells: list[Any]) -> list[int]:
-        """Of each cell."""
+        """The numbers of all cells, in order."""
         return [self.one(cell) for cell in cells]
 
     def one(self, cell: Any) -> int:
-        """Of a cell, whatever it is."""
+        """The number of a cell, whatever it holds: nothing raises."""
         known = self.count
         try:
             return self[cell]

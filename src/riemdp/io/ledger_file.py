@@ -31,7 +31,7 @@ _ABORT = "BEGIN SELECT RAISE(ABORT, 'a ledger entry is appended, released once, 
 
 
 def schema(number: int) -> list[str]:
-    """Of a ledger of that format. Entry 0 is the budget; the digest of an entry covers it and all before it."""
+    """The tables of that format. Entry 0 is the budget; the digest of an entry covers it and all before it."""
     return [
         f"CREATE TABLE entry (/* riemdp ledger, format {number} */ id INTEGER PRIMARY KEY, time_utc TEXT NOT NULL,"
         " guarantee TEXT NOT NULL, description TEXT NOT NULL, status TEXT NOT NULL, version TEXT NOT NULL,"
@@ -159,7 +159,7 @@ class LedgerFile:
 
 
 def newest_first(db: sqlite3.Connection) -> Iterator[Row]:
-    """All rows, not checked."""
+    """All rows from the last to the first, whose digests are not checked."""
     return (Row(*cells) for cells in db.execute("SELECT * FROM entry ORDER BY id DESC"))
 
 

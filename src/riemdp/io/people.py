@@ -52,7 +52,7 @@ class People:
         return list(self.each(task))
 
     def each(self, task: Task[Any]) -> Iterator[Any]:
-        """The same, one by one."""
+        """The results of `map`, one by one."""
         return (result for part in self._parts() for result in part.map(task))
 
     def _parts(self) -> Iterator[Held]:
@@ -97,7 +97,7 @@ class People:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Sums:
-    """Of the records of a block: who they are of, the sum (or largest) of each one's coordinates, and their number."""
+    """By person, of a block: whose records these are, the sum (or largest) of their coordinates, and their number."""
 
     people: Array
     sums: Array  # (people, dim) of 64 bits: a block has 2^14 records at most
@@ -105,7 +105,7 @@ class _Sums:
 
     @classmethod
     def of(cls, codes: Array, steps: Array, combine: np.ufunc) -> _Sums:
-        """By person, each once."""
+        """Sums over the rows of each person, who appear once, by their numbers in rising order."""
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))  # numbers of people are not below 0
@@ -131,7 +131,7 @@ class _PerPerson:
     first: int = 0
 
     def within(self, first: int, last: int) -> _PerPerson:
-        """The same for these records alone, to be sent to where they are."""
+        """The task for these records alone, to be sent to where they are."""
         codes, *beside = self._those(first, last)
         return replace(self, codes=codes, beside=tuple(beside), first=first)
 
@@ -167,11 +167,11 @@ class _Totals:
 
     @classmethod
     def of(cls, people: int, dim: int) -> _Totals:
-        """Nothing yet."""
+        """Totals of so many people, of whom no record has been seen yet."""
         return cls(np.zeros((people, dim), np.int64), np.zeros((people, dim), np.int32), np.zeros(people, np.int64))
 
     def add(self, part: _Sums) -> None:
-        """Those of a block: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; beyond its bits low is carried."""
+        """Add a block's sums: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; beyond its bits low is carried."""
         low = self.low[part.people] + (part.sums & MASK)
         self.high[part.people] += (part.sums >> HALF) + (low >> HALF)
         self.low[part.people] = low & MASK

@@ -43,7 +43,7 @@ class Blocks(Protocol):
         """[task(block, place of its first row)] for every block, in order."""
 
     def each(self, task: Task[T]) -> Iterator[T]:
-        """The same, one by one."""
+        """The results of `map`, one by one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +78,7 @@ class Rows:
         return self.turned(partial(_columns, start=start, stop=stop))
 
     def kept(self, numbers: int) -> Rows:
-        """The same, held in memory if rows of so many numbers are few, and if the records are on this machine."""
+        """These rows, held in memory if so many numbers of each are few, and if the records are on this machine."""
         is_held = isinstance(self.source, Held) and not self.turns
         if is_held or not self.source.is_local or self.source.n * numbers > MOST_KEPT:
             return self
@@ -106,7 +106,7 @@ class _Turned(Generic[T]):
     task: Task[T]
 
     def within(self, start: int, stop: int) -> _Turned[T]:
-        """As it is sent to those records."""
+        """The task as it is sent to where these records are."""
         return replace(self, task=sent(self.task, start, stop))
 
     def __call__(self, rows: Array, start: int) -> T:
@@ -136,5 +136,5 @@ class Held:
             return map_ranges(lambda i, _: task(self.blocks[i], starts[i]), len(self.blocks), 1)
 
     def each(self, task: Task[T]) -> Iterator[T]:
-        """The same, one by one."""
+        """The results of `map`, one by one."""
         return iter(self.map(task))

@@ -71,7 +71,7 @@ class Source(ABC):
         return list(self.each(task))
 
     def each(self, task: Task[T]) -> Generator[T, None, None]:
-        """The same, one by one: for results that are added up and not kept."""
+        """The results of `map`, one by one: for those that are added up and not kept."""
         done = 0
         with closing(self._parts(task)) as parts:  # an interrupt ends them too, at once
             for part in parts:

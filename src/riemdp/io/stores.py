@@ -54,6 +54,11 @@ class Columns:
             raise InputError(f"--columns {text}: pass names or places of columns, for example 2-10 or x,y,z.")
         return cls(parts)
 
+    @property
+    def has_names(self) -> bool:
+        """Whoever names a column of a .csv file says that its first line holds names."""
+        return not all(map(_is_place, self.asked))
+
     def places(self, count: int, names: Sequence[str] | None, path: Path) -> list[int]:
         """Where they are, from 0, in a table of so many columns; a name goes before a place."""
         return [place for part in self.asked for place in self._places(part, count, names or (), path)]
@@ -62,7 +67,7 @@ class Columns:
         if part in names:
             return range(list(names).index(part), list(names).index(part) + 1)
         first, dash, last = part.partition("-")
-        if not (first.isdecimal() and (last if dash else first).isdecimal()):
+        if not _is_place(part):
             hint = "" if names else "; it has no names, unless --header says that its first line holds them"
             remedy = f"pass one of 1 to {count} with {self.option}"
             raise InputError(f"{str(path)!r} has no column {part!r}{hint}: {remedy}.")
@@ -70,6 +75,12 @@ class Columns:
         if not span or span.start < 0 or span.stop > count:
             raise InputError(f"{str(path)!r} has no columns {part}: pass some of 1 to {count} with {self.option}.")
         return span
+
+
+def _is_place(part: str) -> bool:
+    """Whether it is the place of a column, or a range of them."""
+    first, dash, last = part.partition("-")
+    return first.isdecimal() and (last if dash else first).isdecimal()
 
 
 def chosen_columns(
@@ -217,7 +228,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _require_numbers(path: Path, kinds: dict[str, Any]) -> None:
-    """By the schema alone, which is public."""
+    """Raise an InputError unless all columns hold numbers, by the schema alone, which is public."""
     from pyarrow import types
 
     for name, kind in kinds.items():

@@ -30,7 +30,7 @@ def each(value: Value, kind: Kind, make: Callable[[Any, str], Any]) -> Value:
 
 
 def frozen(value: Value, kind: Kind = "point") -> Value:
-    """The same in arrays of its own, that nobody can write to."""
+    """The value in arrays of its own, that nobody can write to."""
     return each(value, kind, _frozen)
 
 
@@ -41,7 +41,7 @@ def _frozen(value: Any, word: str) -> Array:  # noqa: ARG001
 
 
 def plain(value: Value, kind: Kind) -> Any:
-    """As lists of numbers."""
+    """The value as lists of numbers, for JSON."""
     return each(value, kind, lambda array, _: plain_array(array))
 
 
@@ -71,7 +71,7 @@ def written(value: Value, kind: Kind, space: Space, like: Array) -> Value:
 
 
 def numbers_of(value: Value, kind: Kind) -> list[Array]:
-    """Its arrays, one after the other."""
+    """The arrays that the value consists of, one after the other."""
     return [value] if isinstance(kind, str) else list(value)
 
 

@@ -45,7 +45,7 @@ def _is_below(first: int, second: int) -> int:
 
 @helper
 def _is_kept_by_half(digits: Array, half: int, at: Array) -> int:
-    """With probability exp(-1/2)."""
+    """YES with probability exp(-1/2); OPEN where digits run out or are equal."""
     last = _next(digits, at)
     if last < 0:
         return OPEN
@@ -64,7 +64,7 @@ def _is_kept_by_half(digits: Array, half: int, at: Array) -> int:
 
 @helper
 def _whole_below(limit: int, digits: Array, bits: int, at: Array) -> int:
-    """A uniform whole number."""
+    """A uniform whole number below the limit; OPEN where digits run out."""
     places, size = 1, 1 << bits
     while size <= limit:
         places, size = places + 1, size << bits
@@ -81,7 +81,7 @@ def _whole_below(limit: int, digits: Array, bits: int, at: Array) -> int:
 
 @helper
 def _is_lucky(whole: int, fraction: int, digits: Array, bits: int, at: Array) -> int:
-    """With probability (2k + x)/(2k + 2)."""
+    """YES with probability (2k + x)/(2k + 2); OPEN where a digit does not decide."""
     chosen = _whole_below(2 * whole + 2, digits, bits, at)
     if chosen != 2 * whole:
         return OPEN if chosen < 0 else (YES if chosen < 2 * whole else NO)
@@ -91,7 +91,7 @@ def _is_lucky(whole: int, fraction: int, digits: Array, bits: int, at: Array) ->
 
 @helper
 def _is_kept(whole: int, fraction: int, digits: Array, bits: int, at: Array) -> int:
-    """With probability exp(-x (2k + x)/(2k + 2))."""
+    """YES with probability exp(-x (2k + x)/(2k + 2)); OPEN where a digit does not decide."""
     last, terms = fraction, 0
     while True:
         following = _next(digits, at)
@@ -125,7 +125,7 @@ def _whole_part(digits: Array, half: int, at: Array) -> int:
 
 @helper
 def _is_kept_often(whole: int, fraction: int, digits: Array, bits: int, at: Array) -> int:
-    """With probability exp(-x (2k + x)/2)."""
+    """YES with probability exp(-x (2k + x)/2): kept k + 1 times; OPEN as above."""
     for _ in range(whole + 1):
         kept: int = _is_kept(whole, fraction, digits, bits, at)
         if kept != YES:

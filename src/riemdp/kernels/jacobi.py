@@ -84,7 +84,7 @@ def _entries(a: Array, state: Array, scaled: float) -> None:
 
 @inlined
 def _square_of_ratio(x: float, y: float, r: float, scaled: float) -> float:
-    """Of the entry r between x and y on the diagonal to their gap or, if that is less, to their geometric mean."""
+    """r², r between x and y on the diagonal, over the square of their gap or, if less, of their geometric mean."""
     gap, size = (y - x) * (y - x), abs(x * y)
     unit = scaled * size if scaled * size < gap and scaled > 0.0 else gap
     return r * r / (unit + NEVER_ZERO) if r * r > NEGLIGIBLE * size else 0.0

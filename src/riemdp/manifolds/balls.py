@@ -14,7 +14,7 @@ def ball_dot(a: list[Any], b: list[Any]) -> Any:
 
 
 def ball_norm(v: list[Any]) -> arb:
-    """Euclidean norm."""
+    """Euclidean norm of a vector of balls."""
     square: arb = ball_dot(v, v).real
     return square.sqrt()
 

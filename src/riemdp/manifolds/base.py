@@ -156,7 +156,7 @@ class Space(ABC):
         return self.log_coords(points, base), usable
 
     def distance(self, a: Array, b: Array) -> Array:
-        """Geodesic distance."""
+        """Geodesic distance of points in the form of the primitives."""
         return np.asarray(np.linalg.norm(self.log_coords(b, a), axis=-1))
 
     def reached(self, coords: Array) -> Array:
@@ -463,7 +463,7 @@ class Space(ABC):
         return self.holds(self.read(points, "points"))
 
     def holds(self, points: Array) -> Array:
-        """The same for arrays in the form of the primitives."""
+        """Which arrays, in the form of the primitives, are points of the space."""
         with np.errstate(all="ignore"):
             return np.asarray(_finite(points, len(self.inner_shape)) & self.are_points(points))
 
@@ -605,15 +605,15 @@ class Space(ABC):
         return [self.write(self.read(point, "point"), point)]
 
     def inner_parts(self, points: Array) -> list[Array]:
-        """Each factor's points, in the form of its primitives."""
+        """The points of each factor, in the form of its primitives."""
         return [points]
 
     def split_coords(self, coords: Array) -> list[Array]:
-        """Each factor's coordinates."""
+        """The coordinates that belong to each factor."""
         return [coords]
 
     def assemble(self, inner: list[Array]) -> Array:
-        """The inverse of `inner_parts`."""
+        """Points of the product from those of its factors: the inverse of `inner_parts`."""
         return inner[0]
 
     # --- reading what users pass ------------------------------------------------------------------------
@@ -677,7 +677,7 @@ class Space(ABC):
         return self.read(value, name)
 
     def write_vectors(self, vectors: Array, base: Array, like: Any) -> Array:  # noqa: ARG002
-        """The inverse of `read_vectors`."""
+        """Tangent vectors in the form in which the user passed `like`: the inverse of `read_vectors`."""
         return self.write(vectors, like)
 
     def _points(self, value: Any, name: str) -> Array:

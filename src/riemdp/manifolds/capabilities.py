@@ -89,15 +89,15 @@ class LocalModel:
 
     descent: Array  # -grad F(x), the mean of log_x(x_i)
     step: Callable[[Array], Array]  # approximately H⁻¹ g, H the Hessian of F at x
-    convexity: float  # lower bound on the Hessian within `reach` of x
-    reach: float
+    convexity: float  # lower bound on the Hessian within `valid_within` of x
+    valid_within: float
     across: float  # mean of t cot t, t the records' distances to x times sqrt(k_max); 1 where k_max <= 0
     farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
 
     @property
     def slope(self) -> float:
-        """‖grad F(x)‖."""
+        """The length of the gradient, ‖grad F(x)‖."""
         square = float(np.vdot(self.descent, self.descent))
         # Slower, but no square under- or overflows.
         return math.sqrt(square) if 1e-250 < square < 1e250 else float(norm(self.descent))
@@ -243,10 +243,10 @@ class ExactPoints(_Role):
         """A point close to these entries, whatever the finite floats are."""
 
     @abstractmethod
-    def ambient_step(self, length: float, reach: float) -> float:
+    def ambient_step(self, length: float, farthest: float) -> float:
         """A Euclidean change of the ambient entries, at most this, moves a point by at most `length`.
 
-        The point lies within `reach` of the origin; 0 if float64 cannot hold all such points.
+        The point is no farther than `farthest` from the origin; 0 if float64 cannot hold all such points.
         """
 
     @property
@@ -301,7 +301,7 @@ class SpectralBalls(_Role):
 
     @abstractmethod
     def spectral_radius(self, low: float, high: float) -> float:
-        """Its radius, not rounded down."""
+        """The radius of that ball, not rounded down."""
 
 
 # --- baselines (docs/proofs/baselines.md) ----------------------------------------------------------------------

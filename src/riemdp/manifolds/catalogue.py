@@ -39,7 +39,7 @@ class Variant:
         self.__signature__ = inspect.signature(kind)
 
     def __call__(self, *arguments: Any, **options: Any) -> Space:
-        """The space."""
+        """A space of the class, with the options of this variant."""
         return self.kind(*arguments, **self.options, **options)
 
     def size_in(self, form: ArrayForm) -> int:

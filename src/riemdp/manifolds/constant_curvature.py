@@ -20,7 +20,7 @@ class ConstantCurvature:
 
     @property
     def radius(self) -> float:
-        """R = 1/sqrt(|curvature|)."""
+        """The radius of curvature, R = 1/sqrt(|curvature|)."""
         return float(abs(self.curvature) ** -0.5)
 
     @property

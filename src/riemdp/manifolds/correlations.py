@@ -153,7 +153,7 @@ class Correlations(
         return FlatMean(point, sums.rounding + missed + self._log_rounding(point))
 
     def _log_rounding(self, point: Array) -> float:
-        """Of the logarithm of one matrix: as `LogSum.rounding` has it."""
+        """The rounding of the logarithm of one matrix, as `LogSum.rounding` has it."""
         return float(4 * (self.k + 1) * UNIT_ROUNDOFF * self.k / max(np.linalg.eigvalsh(point)[0], UNIT_ROUNDOFF))
 
     def point_rounding(self, radius: float) -> float:
@@ -171,11 +171,11 @@ class Correlations(
 
     @property
     def greatest_eigenvalue(self) -> float:
-        """k, the trace."""
+        """No eigenvalue is above k, the trace."""
         return float(self.k)
 
     def spectral_center(self, low: float, high: float) -> Array:  # noqa: ARG002
-        """The identity."""
+        """The identity, whatever the bounds are."""
         return self.origin
 
     def spectral_radius(self, low: float, high: float) -> float:

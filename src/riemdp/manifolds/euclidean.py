@@ -1,4 +1,4 @@
-"""Euclidean space."""
+"""Euclidean space R^d, with its usual distance."""
 
 from __future__ import annotations
 

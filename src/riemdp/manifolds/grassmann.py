@@ -87,7 +87,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     @property
     def dim(self) -> int:
-        """p (n - p)."""
+        """p (n - p): how p directions may turn into the n - p others."""
         return self.p * (self.n - self.p)
 
     @property
@@ -118,7 +118,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     # --- the maps -------------------------------------------------------------------------------------------
 
     def exp_coords(self, coords: Array, base: Array) -> Array:
-        """Of each vector by itself; NaN for what no decomposition is asked about."""
+        """Exp of each vector by itself; NaN for what no decomposition is asked about."""
         wild = np.asarray(~(np.abs(coords) <= 1e100).all(axis=-1))
         points = self._exp_of_vectors(np.where(wild[..., None], 0.0, coords), base)
         return np.where(wild[..., None, None], np.nan, points)
@@ -131,7 +131,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return _projector(within @ cosine + across @ (block @ sine))
 
     def log_coords(self, points: Array, base: Array) -> Array:
-        """Of each record by itself; NaN for what is no projector by far, which no decomposition is asked about."""
+        """Log of each record by itself; NaN for what is by far no projector, which no decomposition is asked about."""
         far = np.asarray(~(np.abs(points) <= 2).all(axis=(-2, -1)))
         coords = self._log_of_projectors(np.where(far[..., None, None], self.origin, points), base)
         return np.where(far[..., None], np.nan, coords)
@@ -264,7 +264,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     # --- volumes and exact points ---------------------------------------------------------------------------
 
     def log_density(self, coords: Array) -> Array:
-        """Of the product of sinc over all sums and differences of two angles, and n - 2p times over each angle."""
+        """Log of the product of sinc over sums and differences of two angles, and n - 2p times over each angle."""
         angles = np.linalg.svd(self._block(coords), compute_uv=False)
         inside = angles[..., 0] < math.pi / 2
         safe = np.where(inside[..., None], angles, 0.0)
@@ -275,7 +275,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     @property
     def longest_vector(self) -> float:
-        """To where all p angles are right ones."""
+        """The length to where all p angles are right ones."""
         return MARGIN * math.sqrt(self.p) * math.pi / 2
 
     def ideal_exp(self, coords: list[arb], base: Array) -> list[arb]:
@@ -352,13 +352,13 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         farthest = max(end for end, _ in ends) + error
         steepest = 1 + abs(float(_least_bend(np.array(farthest), k_max)))
         across -= rounding(16 * steepest, steepest, len(points))
-        lower, reach = certain(float(across), farthest, k_max)
+        lower, valid_within = certain(float(across), farthest, k_max)
         room = math.pi / 2 - farthest  # up to the cut locus
         return LocalModel(
             descent=descent,
             step=self._step(np.sum([moment for _, moment in ends], axis=0) / len(points)) if hessian else np.asarray,
             convexity=lower if room > 0 else -math.inf,
-            reach=min(reach, max(room, 0.0)),
+            valid_within=min(valid_within, max(room, 0.0)),
             across=float(across),
             farthest=farthest,
             rounding=self._rounding(float(length), len(points)),

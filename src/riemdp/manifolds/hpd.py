@@ -101,7 +101,7 @@ class HPD(_PartOfASpace):
 
     @property
     def origin(self) -> Array:
-        """The identity."""
+        """The identity matrix, complex."""
         return np.eye(self.k, dtype=np.complex128)
 
     # --- complex and real forms -----------------------------------------------------------------------------
@@ -120,11 +120,11 @@ class HPD(_PartOfASpace):
         return numbers(records, self.point_shape, self.point_shape)
 
     def write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
-        """Complex, whatever was passed."""
+        """Complex matrices, whatever form was passed."""
         return as_complex(values)
 
     def shape_of_point(self, dtype: np.dtype[Any]) -> tuple[int, ...]:  # noqa: ARG002
-        """The same for complex and for real numbers."""
+        """(k, k), for complex and for real numbers."""
         return self.point_shape
 
     def doubled(self, coords: Array) -> Array:
@@ -141,8 +141,12 @@ class HPD(_PartOfASpace):
     # --- what is a point ----------------------------------------------------------------------------------------
 
     def are_points(self, points: Array) -> Array:
-        """Hermitian within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64."""
-        return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(points))
+        """Hermitian within 1e-8 of the diagonal, and the Cholesky factorisation exists in float64: of what is written.
+
+        Of a matrix that is nearly singular, the form that was computed may have a factor which the nearest of complex
+        form, all that `write` keeps, has not.
+        """
+        return (asymmetry(points) <= 0.0) & positive_definite(symmetric_part(as_real(as_complex(points))))
 
     def settle(self, points: Array) -> Array:
         return symmetric_part(points)

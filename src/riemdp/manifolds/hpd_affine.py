@@ -88,7 +88,7 @@ class HPDAffine(
         return self.halved(logs), usable
 
     def mean_curvature(self, second_moment: Array) -> Array:
-        """That of real matrices, for vectors among the Hermitian ones."""
+        """The mean curvature of real matrices, for vectors among the Hermitian ones."""
         rows = basis(self.k)
         return np.asarray(rows @ self._real.mean_curvature(rows.T @ second_moment @ rows) @ rows.T) / 2
 
@@ -148,7 +148,7 @@ class HPDAffine(
         return self._real.from_ambient(as_real(as_complex(ambient)))
 
     def ambient_step(self, length: float, farthest: float) -> float:
-        """That of real matrices: all lengths are sqrt 2 times as long there."""
+        """The step of real matrices: all lengths are sqrt 2 times as long there."""
         return self._real.ambient_step(SQRT2 * length, SQRT2 * farthest)
 
     # --- means --------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class HPDAffine(
         return as_real(as_complex(self._real.mean_start(points)))
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
-        """That of the real forms, which are a totally geodesic part of the real matrices of twice the size."""
+        """The model of the real forms, a totally geodesic part of the real matrices of twice the size."""
         model = self._real.local_model(points, x, hessian=hessian)
         return replace(
             model,

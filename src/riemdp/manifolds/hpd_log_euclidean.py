@@ -94,7 +94,7 @@ class HPDLogEuclidean(
         return FlatMean(self.from_chart(self.halved(vecd(log_mean))), (sums.rounding + own) / SQRT2)
 
     def point_rounding(self, radius: float) -> float:
-        """That of real matrices of twice the size, where all lengths are sqrt 2 times as long."""
+        """The rounding of real matrices of twice the size, where lengths are sqrt 2 times as long."""
         return self._real.point_rounding(SQRT2 * radius) / SQRT2
 
     # --- what it says of itself ---------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
             descent=descent,
             step=lambda g: conjugate_gradients(lambda v: across * v + np.asarray(special) @ v, g),
             convexity=1.0,
-            reach=math.inf,
+            valid_within=math.inf,
             across=1.0,
             farthest=0.0,
             rounding=rounding(float(error), float(length), n),

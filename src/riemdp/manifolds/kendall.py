@@ -81,12 +81,12 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
 
     @property
     def dim(self) -> int:
-        """2k - 4."""
+        """Real dimension 2k - 4: C^k without translations and complex multiples."""
         return 2 * self.k - 4
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(k, 2)."""
+        """(k, 2): k landmarks in the plane."""
         return (self.k, 2)
 
     @property
@@ -100,17 +100,17 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
 
     @property
     def injectivity_radius(self) -> float:
-        """Pi / 2."""
+        """Pi/2, the largest distance of two shapes."""
         return math.pi / 2
 
     @property
     def radian(self) -> float:
-        """Distances are angles."""
+        """Distances are angles, in radians."""
         return 1.0
 
     @property
     def origin(self) -> Array:
-        """The regular polygon."""
+        """The regular polygon of k corners."""
         angle = 2 * math.pi * np.arange(self.k) / self.k
         return np.stack([np.cos(angle), np.sin(angle)], axis=-1) / math.sqrt(self.k)
 
@@ -268,7 +268,7 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
         total, (turned, across, stretch), parts = add_blocks(block, n)
         farthest = max(angles.largest(self._cosine_error) for angles, _, _ in parts)
         turned -= across_error(4 * self._cosine_error, stretch_at(min(2 * farthest, math.pi)), n)
-        lower, reach = certain(float(turned), farthest, 4.0)
+        lower, valid_within = certain(float(turned), farthest, 4.0)
 
         def weights(angles: Angles, twice: Angles, back: Array) -> tuple[Array, Array, Array]:
             return angles.bend, angles.per_sine_square(twice.across - angles.across, -1.0), back
@@ -289,7 +289,7 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
             descent=self.to_coords(total, x),
             step=step,
             convexity=lower,
-            reach=reach,
+            valid_within=valid_within,
             across=float(turned),
             farthest=farthest,
             rounding=self._rounding(float(stretch), farthest, n),
@@ -297,11 +297,11 @@ class KendallShapes(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, 
 
     @property
     def _cosine_error(self) -> float:
-        """Of the computed cosine of the distance of two points."""
+        """How wrong the computed cosine of the distance of two points may be."""
         return (4 * self.k + 24) * UNIT_ROUNDOFF
 
     def _rounding(self, stretch: float, farthest: float, n: int) -> float:
-        """Of the mean of n logs no longer than this, of this mean 2t/sin 2t: certificate.md, section 5."""
+        """The rounding of a mean of n logs no longer than this, of this mean 2t/sin 2t: certificate.md, section 5."""
         return stretch * rounding(8 + (20 * self.k + 112) * farthest, 2 * math.sin(farthest / 2), n)
 
     def rounding_limit(self, radius: float, n: int) -> float:

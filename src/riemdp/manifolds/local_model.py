@@ -19,7 +19,7 @@ from riemdp.manifolds.capabilities import FrechetModel, LocalModel
 T = TypeVar("T")
 
 # How far around a point of curvature 1 the Hessian's lower bound is asked for, at most.
-LONGEST_REACH = 1e-4
+FARTHEST_VALID = 1e-4
 # Up to this cosine the direction of a log is lost: `Angles` leave such records out.
 NEARLY_ANTIPODAL = 1e-12 - 1
 # More than a few roundings of one number make; and more than those of the slope of t cot t, which cancels near 0.
@@ -64,7 +64,7 @@ class Angles:
 
     @property
     def sine_square(self) -> Array:
-        """The sines' squares."""
+        """Squares of the sines, accurate for small angles."""
         return np.asarray((1 - self.cosine) * (1 + self.cosine))
 
     def largest(self, error: float) -> float:
@@ -98,26 +98,26 @@ class Angles:
 
 
 def convexity(across: float, farthest: float) -> tuple[float, float]:
-    """(h, reach): the mean of t cot t is at least h within `reach` of a point where it is `across`, or more.
+    """(h, valid_within): the mean of t cot t is at least h within so much of a point where it is `across`, or more.
 
-    t cot t is concave, so it falls by at most `reach` times its steepest slope, that of the farthest record;
-    the reach is such that this costs at most a quarter. (-inf, 0) past the pole at pi, or where it is negative.
+    t cot t is concave, so it falls by at most `valid_within` times its steepest slope, that of the farthest record;
+    it is such that this costs at most a quarter. (-inf, 0) past the pole at pi, or where it is negative.
     All is rounded to the safe side (docs/proofs/certificate.md, section 5).
     """
-    t = farthest + min(LONGEST_REACH, (math.pi - farthest) / 2)
+    t = farthest + min(FARTHEST_VALID, (math.pi - farthest) / 2)
     if not (t > farthest and across > 0):
         return -math.inf, 0.0
     slope = (t / math.sin(t) ** 2 - 1 / math.tan(t)) * (1 + ROUNDED_SLOPE)
-    reach = min(t - farthest, across / (4 * slope)) * (1 - ROUNDED)
-    return (across - reach * slope) * (1 - ROUNDED), reach
+    valid_within = min(t - farthest, across / (4 * slope)) * (1 - ROUNDED)
+    return (across - valid_within * slope) * (1 - ROUNDED), valid_within
 
 
 def certain(across: float, farthest: float, k_max: float) -> tuple[float, float]:
-    """(h, reach) of the Fréchet function where it has this mean of t cot t; 1 everywhere if k_max <= 0."""
+    """(h, valid_within) of the Fréchet function where it has this mean of t cot t; 1 everywhere if k_max <= 0."""
     if k_max <= 0:
         return 1.0, math.inf
-    lower, reach = convexity(across, math.sqrt(k_max) * farthest)
-    return lower, reach / math.sqrt(k_max)
+    lower, valid_within = convexity(across, math.sqrt(k_max) * farthest)
+    return lower, valid_within / math.sqrt(k_max)
 
 
 class Part(NamedTuple):
@@ -131,7 +131,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, points: Array, space: FrechetModel, x: Array) -> Part:
-        """Of these records, to the model around x."""
+        """What these records contribute to the model around x."""
         model = space.local_model(points, x, hessian=False)
         return cls(len(points), model.descent, model.across, model.farthest, model.rounding)
 
@@ -146,8 +146,8 @@ def merged(parts: Sequence[Part], k_max: float, step: Callable[[Array], Array]) 
     descent = exact_mean([part.records * part.descent for part in parts], n)
     across, rounding = exact_mean([part.records * np.array([part.across, part.rounding]) for part in parts], n).tolist()
     farthest = max(part.farthest for part in parts)
-    lower, reach = certain(across, farthest, k_max)
-    return LocalModel(descent, step, lower, reach, across, farthest, rounding)
+    lower, valid_within = certain(across, farthest, k_max)
+    return LocalModel(descent, step, lower, valid_within, across, farthest, rounding)
 
 
 def exact_mean(sums: Sequence[Array], n: int) -> Array:

@@ -1,4 +1,4 @@
-"""Products of spaces."""
+"""Products of spaces: points and vectors factor by factor, squared distances added up."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
 
     @cached_property
     def _origins(self) -> tuple[Array, ...]:
-        """Of the factors, which show the form of their points; kept, or deep nesting would take for ever."""
+        """The factors' origins, which show the form of their points; kept, or deep nesting would take for ever."""
         return tuple(factor.origin for factor in self.factors)
 
     @property
@@ -87,7 +87,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """One flat vector."""
+        """One flat vector, which holds a point of each factor."""
         return (sum(self._sizes),)
 
     @property
@@ -110,7 +110,7 @@ class Product(Space, VolumeDensity, ExactPoints, GradientBounds):
 
     @property
     def most_curved_axes(self) -> tuple[int, int]:
-        """Those of the factor with the most curved plane."""
+        """The axes of the factor with the most curved plane."""
         curvatures = [factor.curvature_bounds[1] if factor.dim > 1 else 0.0 for factor in self.factors]
         best = int(np.argmax(curvatures))
         start = sum(factor.dim for factor in self.factors[:best])

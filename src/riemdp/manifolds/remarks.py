@@ -17,7 +17,7 @@ CLOSER = 0.75  # a mirror image must be closer by this factor: symmetric shapes 
 
 
 def _skew(space: Any, points: Array, center: Array, radius: float) -> Array:  # noqa: ARG001
-    """Of a matrix: largest |x - xᵀ| over largest |x|."""
+    """How far matrices are from symmetric ones: largest |x - xᵀ| over largest |x|."""
     return np.asarray(np.abs(points - points.swapaxes(1, 2)).max(axis=(1, 2)) / np.abs(points).max(axis=(1, 2)))
 
 
@@ -27,12 +27,12 @@ def _asymmetric(seen: Seen) -> str:
 
 
 def _trace(space: Any, points: Array, center: Array, radius: float) -> Array:  # noqa: ARG001
-    """In traces of the centre."""
+    """Traces of the records, in units of the centre's."""
     return np.asarray(np.trace(points, axis1=1, axis2=2) / np.trace(center))
 
 
 def _length(space: Any, points: Array, center: Array, radius: float) -> Array:  # noqa: ARG001
-    """In lengths of the centre, or in radii of a ball around 0."""
+    """Lengths of the records, in units of the centre's, or of the radius of a ball around 0."""
     return np.asarray(np.linalg.norm(points, axis=1) / max(float(np.linalg.norm(center)), radius))
 
 
@@ -48,7 +48,7 @@ def _other_units(seen: Seen) -> str:
 
 
 def _mirror_distance(space: Any, points: Array, center: Array, radius: float) -> Array:  # noqa: ARG001
-    """Of the mirror image, to the centre."""
+    """Distances of the records' mirror images to the centre."""
     finite = np.isfinite(points).all(axis=1, keepdims=True)
     images = np.where(finite, points.conj(), center)
     return np.asarray(np.linalg.norm(space.record_log(images, center)[0], axis=1))

@@ -34,7 +34,7 @@ class Remodelled(_PartOfASpace):
 
     @property
     def dim(self) -> int:
-        """As the model's."""
+        """The dimension of the model."""
         return int(self.model.dim)
 
     @property
@@ -43,13 +43,13 @@ class Remodelled(_PartOfASpace):
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
-        """Those of the model."""
+        """The curvature bounds of the model."""
         low, high = self.model.curvature_bounds
         return low, high
 
     @property
     def injectivity_radius(self) -> float:
-        """As the model's."""
+        """The injectivity radius of the model."""
         return float(self.model.injectivity_radius)
 
     @property

@@ -68,7 +68,7 @@ class RigidMotions(Remodelled, Space, VolumeDensity, ExactPoints, GradientBounds
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(4, 4)."""
+        """(4, 4), a matrix of homogeneous coordinates."""
         return (4, 4)
 
     @property

@@ -72,7 +72,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(3, 3)."""
+        """(3, 3), an orthogonal matrix."""
         return (3, 3)
 
     @property
@@ -87,12 +87,12 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 
     @property
     def radian(self) -> float:
-        """Distances are angles."""
+        """Distances are angles, in radians."""
         return 1.0
 
     @property
     def origin(self) -> Array:
-        """The identity."""
+        """The identity: nothing is turned."""
         return np.eye(3)
 
     # --- the maps -------------------------------------------------------------------------------------------
@@ -207,14 +207,14 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return start if np.isfinite(start).all() else np.asarray(points[0])
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
-        """That of the sphere of quaternions at the pole, which is x: there no record is beyond its equator."""
+        """The model of the sphere of quaternions at the pole, which is x: there no record is beyond its equator."""
         relative = relative_quaternions(points, x, QUATERNIONS.radius)
         model = QUATERNIONS.local_model(relative, QUATERNIONS.origin, hessian=hessian)
         room = math.pi - model.farthest  # up to the cut locus
         return replace(
             model,
             convexity=model.convexity if room > 0 else -math.inf,
-            reach=min(model.reach, max(room, 0.0)),
+            valid_within=min(model.valid_within, max(room, 0.0)),
             rounding=model.rounding + QUATERNION_ERROR,
         )
 
@@ -359,7 +359,7 @@ def _vee(a: Array) -> Array:
 
 
 def _excess(points: Array) -> Array:
-    """|RᵀR - 1|."""
+    """How far matrices are from orthogonal ones: |RᵀR - 1|, the Frobenius norm."""
     gram = np.swapaxes(points, -1, -2) @ points - np.eye(3)
     return np.asarray(np.sqrt((gram * gram).sum(axis=(-2, -1))))
 

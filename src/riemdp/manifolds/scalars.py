@@ -20,18 +20,18 @@ def _safe(t: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def sinc(t: Array) -> Array:
-    """sin(t) / t."""
+    """sin(t) / t, entry by entry, 1 at t = 0."""
     safe, small = _safe(t)
     return np.asarray(np.where(small, 1 - t * t / 6, np.sin(safe) / safe))
 
 
 def sinc_of(t: float) -> float:
-    """The same for one number."""
+    """sin(t) / t of one number."""
     return 1 - t * t / 6 if abs(t) < _SMALL else float(np.sin(t)) / t
 
 
 def sinhc(t: Array) -> Array:
-    """sinh(t) / t."""
+    """sinh(t) / t, entry by entry, 1 at t = 0."""
     safe, small = _safe(t)
     return np.asarray(np.where(small, 1 + t * t / 6, np.sinh(safe) / safe))
 
@@ -72,7 +72,7 @@ def norm(x: NDArray[np.float64] | NDArray[np.complex128]) -> Array:
 
 
 def norm_of(parts: list[float]) -> float:
-    """The same for the parts of one vector."""
+    """The Euclidean norm of the parts of one vector."""
     largest = max(map(abs, parts))
     if not 0 < largest < math.inf:
         return abs(0.0 * sum(parts))  # 0, or NaN
@@ -108,7 +108,7 @@ def unit(x: Array) -> Array:
 
 
 def unit_of(parts: list[float]) -> list[float]:
-    """The same for the parts of one vector."""
+    """The parts of one vector, over its length; NaN for zero."""
     largest = max(map(abs, parts))
     if not 0 < largest < math.inf:
         return [math.nan] * len(parts)

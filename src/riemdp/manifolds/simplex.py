@@ -89,7 +89,7 @@ class Simplex(Remodelled, Space, FrechetModel, Curvature, VolumeDensity, ExactPo
             return np.where(vectors == 0, 0.0, 2 * vectors / base)
 
     def write_vectors(self, vectors: Array, base: Array, like: Any) -> Array:  # noqa: ARG002
-        """dp = x dx/2."""
+        """Vectors of the simplex from those of the sphere: dp = x dx/2."""
         return np.asarray(vectors * base / 2)
 
     def are_points(self, points: Array) -> Array:

@@ -134,7 +134,7 @@ class SPD(_PartOfASpace):
 
     @property
     def point_shape(self) -> tuple[int, ...]:
-        """(k, k)."""
+        """(k, k), a symmetric matrix."""
         return (self.k, self.k)
 
     @property
@@ -144,7 +144,7 @@ class SPD(_PartOfASpace):
 
     @property
     def origin(self) -> Array:
-        """The identity."""
+        """The identity matrix, of size k."""
         return np.eye(self.k)
 
     def are_points(self, points: Array) -> Array:

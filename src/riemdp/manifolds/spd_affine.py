@@ -202,7 +202,7 @@ class SPDAffine(
             descent=vecd(sums.total / sums.count),
             step=lambda g: self._step(g, points, whitener, sums),
             convexity=1.0,
-            reach=np.inf,
+            valid_within=np.inf,
             across=1.0,
             farthest=0.0,
             rounding=sums.rounding + 2 * drift + self._representation(x),
@@ -241,14 +241,14 @@ class SPDAffine(
         return UNIT_ROUNDOFF * (12 * (self.k + 1) * conditioning + (2048 + n // 32) * 2 * radius)
 
     def _largest_trace(self, r: float) -> float:
-        """Of points within r of the identity, whose logs have eigenvalues a with sum a² <= r².
+        """The largest trace of points within r of the identity, whose logs have eigenvalues a with sum a² <= r².
 
         (e^a - 1 - a)/a² increases, so e^a <= 1 + a + (a/r)² (e^r - 1 - r), and sum a <= sqrt(k) r.
         """
         return self.k - 1 + math.exp(r) + (math.sqrt(self.k) - 1) * r
 
     def step_limit(self, radius: float) -> float:
-        """Of products and roots of matrices, times the condition number e^2r."""
+        """Rounding of products and roots of matrices, times the condition number e^2r."""
         return 8 * (self.k + 1) ** 2 * UNIT_ROUNDOFF * math.exp(2 * min(radius, 100.0))
 
     def _representation(self, x: Array) -> float:

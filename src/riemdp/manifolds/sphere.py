@@ -97,7 +97,7 @@ class Sphere(
 
     @property
     def injectivity_radius(self) -> float:
-        """Pi R."""
+        """Pi R, half of a great circle."""
         return float(np.pi * self.radius)
 
     @property
@@ -119,7 +119,7 @@ class Sphere(
         return self.radius * unit(np.cos(angle) * p + sinc(angle) * ahead)
 
     def _one_exp(self, coords: list[float], base: list[float]) -> Array:
-        """The same bits for one vector, several times faster."""
+        """Exp of one vector: the same bits as among others, several times faster."""
         p = unit_of(base)
         angle = norm_of(coords) / self.radius
         cosine, stretch = float(np.cos(angle)), sinc_of(angle)
@@ -190,7 +190,7 @@ class Sphere(
         return points
 
     def nearest(self, vectors: Array, center: Array, radius: float) -> Array:  # noqa: ARG002
-        """Scale to length R."""
+        """The nearest point of the sphere: vectors scaled to length R."""
         return self.to_points(vectors)
 
     @property
@@ -198,7 +198,7 @@ class Sphere(
         return self.radius
 
     def longest_chord(self, radius: arb) -> arb:
-        """2R sin(r/R)."""
+        """The longest chord between points of a ball of radius r: 2R sin(r/R)."""
         return 2 * self.radius * (radius / self.radius).sin()
 
     def are_points(self, points: Array) -> Array:
@@ -218,7 +218,7 @@ class Sphere(
         return bool(low <= squares.min() and squares.max() <= high)
 
     def _squares(self, points: Array) -> Array:
-        """Of the lengths, in units of R: a product, since sums over a short axis are slow."""
+        """Squares of lengths, in units of R: a product, since sums over a short axis are slow."""
         return np.asarray((points * points) @ np.full(self.d + 1, self.curvature))
 
     def are_tangent(self, vectors: Array, base: Array) -> Array:
@@ -226,7 +226,7 @@ class Sphere(
         return np.asarray(radial <= TANGENT_TOL * norm(vectors) + TANGENT_FLOOR)
 
     def to_points(self, raw: Array) -> Array:
-        """Scale to length R."""
+        """Vectors scaled to length R; NaN for 0."""
         return self.radius * unit(raw)
 
     def mean_start(self, points: Array) -> Array:
@@ -249,7 +249,7 @@ class Sphere(
         total, (across, stretch), angles = add_blocks(block, n)
         farthest = max(part.largest(self._cosine_error) for part in angles)
         across -= across_error(self._cosine_error, stretch_at(farthest), n)
-        lower, reach = certain(float(across), self.radius * farthest, self.curvature)
+        lower, valid_within = certain(float(across), self.radius * farthest, self.curvature)
 
         def step(g: Array) -> Array:
             spread = _spread(points, np.concatenate([part.bend for part in angles]))
@@ -264,7 +264,7 @@ class Sphere(
             descent=_to_pole(total, p),
             step=step,
             convexity=lower,
-            reach=reach,
+            valid_within=valid_within,
             across=float(across),
             farthest=self.radius * farthest,
             rounding=self._rounding(float(stretch), farthest, n),
@@ -272,11 +272,11 @@ class Sphere(
 
     @property
     def _cosine_error(self) -> float:
-        """Of the computed cosine of the angle of two points."""
+        """How wrong the computed cosine of the angle of two points may be."""
         return (2 * self.d + 24) * UNIT_ROUNDOFF
 
     def _rounding(self, stretch: float, farthest: float, n: int) -> float:
-        """Of the mean of n logs no longer than R times this angle, of this mean stretch: certificate.md, section 5."""
+        """Rounding of a mean of n logs, no longer than R times this angle, of this mean stretch: certificate.md, 5."""
         error = 8 + (6 * self.d + 64) * stretch_at(farthest) * farthest
         return self.radius * stretch * rounding(error, 2 * math.sin(farthest / 2), n)
 

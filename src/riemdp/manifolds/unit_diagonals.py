@@ -62,7 +62,7 @@ class _Searches:
         return _Searches(self.diagonal[chosen], self.values[chosen], self.frame[chosen])
 
     def put(self, chosen: Array, other: _Searches) -> None:
-        """Replace some."""
+        """Put other searches in the place of the chosen ones."""
         self.diagonal[chosen], self.values[chosen], self.frame[chosen] = other.diagonal, other.values, other.frame
 
     def ahead(self, hollow: Array) -> _Searches:

@@ -33,7 +33,7 @@ class Vectors:
 
     @property
     def origin(self) -> Array:
-        """All coordinates 0."""
+        """The vector 0, all of whose coordinates are 0."""
         return np.zeros(self.d)
 
     def to_coords(self, vectors: Array, base: Array) -> Array:

@@ -27,7 +27,7 @@ class Mechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """As users type it."""
+        """The name by which users ask for it."""
 
     @property
     def input(self) -> str:
@@ -35,11 +35,11 @@ class Mechanism(Protocol):
 
     @property
     def takes_footpoint(self) -> bool:
-        """Whether the footpoint matters."""
+        """Whether noise may be added at another point than the centre."""
 
     @property
     def is_baseline(self) -> bool:
-        """For comparison: never chosen by 'auto'."""
+        """Whether it is there for comparison, and never chosen by 'auto'."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -95,6 +95,6 @@ def require_grid(scale: float) -> None:
 
 
 def root_mean_square(space: Space, points: Array, center: Array) -> float:
-    """Root mean square distance of points to one of them."""
+    """Root mean square distance of points to a centre."""
     with np.errstate(all="ignore"):
         return float(np.sqrt(np.mean(space.distance(center, points) ** 2)))

@@ -66,7 +66,7 @@ class Extrinsic:
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
     ) -> Array:
-        """The same in float64."""
+        """Seeded draws of what `draw` draws, in float64."""
         return nearest_points(Visible(self.noisy(value, scale, rng, size)), ball)
 
     def noisy(self, value: Array, scale: float, rng: np.random.Generator, size: int) -> Array:
@@ -112,7 +112,7 @@ class Pointwise:
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
     ) -> Array:
-        """The same in float64."""
+        """Seeded draws of what `draw` draws, in float64."""
         noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))
         return _as_shapes(Visible(value + noise), ball)
 

@@ -78,18 +78,18 @@ class KNormGradient:
             )
 
     def draw(self, value: Field, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
-        """As `simulate` draws, with the operating system's bits."""
+        """Draws as `simulate` makes them, with the operating system's bits."""
         return Drawn(self.simulate(value, scale, ball, footpoint, SystemRandomness(), size), None)
 
     def simulate(
         self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Randomness, size: int  # noqa: ARG002
     ) -> Array:
-        """By exact rejection, in float64."""
+        """Seeded draws by exact rejection, in float64."""
         drawn = Visible(_law(value, scale, ball).sample(size, rng))
         return _without_last_bits(drawn, scale, ball)
 
     def expected_error(self, scale: float, ball: Ball) -> float:
-        """That of records which all lie at the ball's centre, where ‖grad F(x)‖ = rho."""
+        """The error for records that all lie at the ball's centre, where ‖grad F(x)‖ = rho."""
         if not is_truncated(ball.space):
             return math.sqrt(mean_square(RiemannianLaplace(ball.space, ball.space.origin, scale)))
         return _truncated_error(ball.space, scale, ball.radius)
@@ -120,7 +120,7 @@ def _law(field: Field, scale: float, ball: Ball) -> KNG:
 
 @lru_cache(maxsize=256)
 def _truncated_error(space: Space, scale: float, radius: float) -> float:
-    """Of density exp(-t/scale) within the radius: t from the Gamma law cut there, weighted by the volume density."""
+    """The error of density exp(-t/scale) within the radius: t from the Gamma law cut there, weighted by volume."""
     from scipy.special import gammainc, gammaincinv
 
     size = max(256, min(4096, 2**20 // space.dim))

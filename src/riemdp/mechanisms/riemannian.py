@@ -74,7 +74,7 @@ class Intrinsic:
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
-        """The same law in float64."""
+        """Seeded draws of the same law, in float64."""
         space = ball.space
         noise = RiemannianLaplace(space, space.origin, scale).sample_coords(size, rng)
         if space.is_flat:

@@ -56,7 +56,7 @@ class Wrapped:
     def simulate(
         self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
-        """The same in float64."""
+        """Seeded draws of what `draw` draws, in float64."""
         return carry(Visible(self.noisy(value, scale, rng, size)), footpoint, ball)
 
     def noisy(self, value: Array, scale: float, rng: np.random.Generator, size: int) -> Array:
@@ -90,7 +90,7 @@ def isotropic_laplace(rng: np.random.Generator, size: int, dim: int) -> Array:
 
 
 def isotropic_gaussian(rng: np.random.Generator, size: int, dim: int) -> Array:
-    """Standard normal vectors."""
+    """Independent standard normal vectors, in rows."""
     return rng.standard_normal((size, dim))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.io.values import numbers_of
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, Drawn, Panel, View
+from riemdp.plots.panels import RELEASED, Marked, Panel, View
 from riemdp.plots.style import BLUE, ORANGE, light, name_ticks
 
 MOST_NAMES = 60  # of entries
@@ -32,7 +32,7 @@ def coordinate_panels(view: View) -> list[Panel]:
     return [Panel(draw)]
 
 
-def coordinate_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+def coordinate_overlay(view: View, drawn: Sequence[Marked]) -> Panel:
     """What leads from the first to the last, in orthonormal coordinates there."""
     base, last = view.inner(drawn[0].point), drawn[-1]
     steps = view.coordinates(view.inner(last.point), base)
@@ -60,7 +60,7 @@ def entry_panels(view: View) -> list[Panel]:
 
 
 def _name_entries(ax: Any, view: View, count: int) -> None:
-    """Their names instead of their numbers, if there are so many names and not too many."""
+    """Show names of entries instead of their numbers, if there are as many and not too many."""
     if len(view.names) == count <= MOST_NAMES:
         name_ticks(ax.xaxis, range(1, count + 1), view.names)
         ax.set_xlabel("")

@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from riemdp.comparison import Part, at_middle
+from riemdp.comparison import GroupMean, at_middle
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.description import COORDINATES
 from riemdp.names import WhoseMean
 from riemdp.plots.coordinates import coordinate_overlay
 from riemdp.plots.landmarks import landmark_overlay
 from riemdp.plots.matrices import matrix_overlay
-from riemdp.plots.panels import ROUND, Drawn, Panel, View
+from riemdp.plots.panels import ROUND, Marked, Panel, View
 from riemdp.plots.style import BLUE, GREEN, ORANGE, SKY, VERMILION, light
 from riemdp.plots.surfaces import SURFACES, Surface
+from riemdp.regions import LEVEL
 from riemdp.summaries.summary import Modes, Summary
 
 FAR = 2.0  # standard deviations
-LEVEL = 0.95  # of regions
 MANY = 40  # coordinates, whose marks are small
 # What is drawn of points among others, by the names by which spaces ask for pictures.
-OVERLAYS: dict[str, Callable[[View, Sequence[Drawn]], Panel]] = {
+OVERLAYS: dict[str, Callable[[View, Sequence[Marked]], Panel]] = {
     COORDINATES: coordinate_overlay,
     "entries": coordinate_overlay,
     "matrix": matrix_overlay,
@@ -48,22 +48,22 @@ class Group:
 
     @property
     def colour(self) -> str:
-        """Of everything that belongs to it."""
+        """The colour of everything that belongs to the group."""
         return COLOURS[self.place]
 
     @property
     def mark(self) -> dict[str, Any]:
-        """Of its mean."""
+        """How the mean of the group is marked."""
         return {"color": self.colour, "marker": MARKS[self.place], "mec": "white", "markersize": 9}
 
     @property
     def space(self) -> Space:
-        """Of the records."""
+        """The space of the group's records."""
         return self.summary.space
 
     @cached_property
     def mean(self) -> Array:
-        """In inner form."""
+        """The released mean, in the form of the space's primitives."""
         return np.asarray(self.space.read(self.summary.value, "value"))
 
     def label(self, words: str) -> str:
@@ -94,7 +94,7 @@ class Group:
 
 
 def _around(dim: int) -> Array:
-    """Directions to all sides."""
+    """Unit vectors in all directions of the plane; of the line, numbers from -1 to 1."""
     return ROUND if dim == 2 else np.linspace(-1, 1, 61)[:, None]
 
 
@@ -161,13 +161,13 @@ def mode_panels(view: View, group: Group, count: int | None, most: int) -> list[
 def _mode_panel(view: View, summary: Summary, modes: Modes, i: int) -> Panel:
     step = FAR * math.sqrt(modes.variances[i]) * modes.directions[i]
     points = [summary.value, *(summary.space.exp(sign * step, summary.value) for sign in (-1, 1))]
-    drawn = [Drawn(np.asarray(p), style) for p, style in zip(points, (MEAN, BELOW, ABOVE), strict=True)]
+    drawn = [Marked(np.asarray(p), style) for p, style in zip(points, (MEAN, BELOW, ABOVE), strict=True)]
     panel = _overlay(view, drawn)
     noise = "" if modes.significant[i] else ", no more than noise"
     return entitled(panel, f"mode {i + 1}: {100 * modes.ratios[i]:.0f} % of the variance{noise}")
 
 
-def _overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+def _overlay(view: View, drawn: Sequence[Marked]) -> Panel:
     return OVERLAYS.get(view.release.space.picture, coordinate_overlay)(view, drawn)
 
 
@@ -187,7 +187,7 @@ def pair_panels(view: View, groups: Sequence[Group]) -> list[Panel]:
     styles = ({"color": group.colour, "label": f"mean of {group.name}"} for group in groups)
     lines = ("-", "--")
     points = zip(groups, styles, lines, strict=True)
-    drawn = [Drawn(group.summary.value, style | {"linestyle": line}) for group, style, line in points]
+    drawn = [Marked(group.summary.value, style | {"linestyle": line}) for group, style, line in points]
     return [entitled(_overlay(view, drawn), "the two means"), Panel(lambda ax: _intervals(ax, view, groups))]
 
 
@@ -207,7 +207,7 @@ def _intervals(ax: Any, view: View, groups: Sequence[Group]) -> None:
     light(ax)
 
 
-def _shadows(part: Part) -> Array:
+def _shadows(part: GroupMean) -> Array:
     """How far the region of the population's mean reaches along each coordinate."""
     return np.asarray(np.sqrt(part.error.quantile(LEVEL) * np.diag(part.covariance)))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from riemdp.errors import InputError, printable
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, Drawn, Links, Panel, View, draw_cloud
+from riemdp.plots.panels import RELEASED, Links, Marked, Panel, View, draw_cloud
 from riemdp.plots.style import bare
 
 MOST_DOTS = 4000  # of landmarks of simulated releases
@@ -36,7 +36,7 @@ def landmark_panels(view: View) -> list[Panel]:
     return [Panel(draw)]
 
 
-def landmark_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+def landmark_overlay(view: View, drawn: Sequence[Marked]) -> Panel:
     """Outlines over one another, all turned onto the first."""
     shapes = [view.inner(one.point) for one in drawn]
     links, onto = linked(view.links, len(shapes[0])), shapes[0]

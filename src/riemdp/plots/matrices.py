@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.manifolds.base import Array
-from riemdp.plots.panels import RELEASED, ROUND, SIMULATED, Drawn, Panel, View
+from riemdp.plots.panels import RELEASED, ROUND, SIMULATED, Marked, Panel, View
 from riemdp.plots.style import BLACK, BLUE, SKY, light, log_scale, name_ticks
 
 MOST_NUMBERS = 8  # matrices up to this size show their entries as numbers
@@ -24,7 +24,7 @@ def matrix_panels(view: View) -> list[Panel]:
     return [entries, other.get(k, Panel(lambda ax: _spectrum(ax, view)))]
 
 
-def matrix_overlay(view: View, drawn: Sequence[Drawn]) -> Panel:
+def matrix_overlay(view: View, drawn: Sequence[Marked]) -> Panel:
     """Ellipses over, or ellipsoids beside one another; of larger matrices what leads from the first to the last."""
     matrices = [(np.asarray(one.point), one.style) for one in drawn]
     if len(matrices[0][0]) == 2:

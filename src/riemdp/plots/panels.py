@@ -72,7 +72,7 @@ class View:
 
     @cached_property
     def cloud(self) -> Array:
-        """Simulated releases."""
+        """Simulated releases around the released value."""
         return simulated_releases(self.release, self.size, self.seed)
 
     def inner(self, points: Array) -> Array:
@@ -106,7 +106,7 @@ def simulated_releases(release: Release, size: int, seed: int) -> Array:
 
 
 def _around_the_value(release: Release, size: int, seed: int) -> Array:
-    """Of what is made of many releases: normal coordinates at the value, of the predicted error."""
+    """Draws around what is made of many releases: normal coordinates at the value, of the predicted error."""
     space, rng = release.space, np.random.default_rng(seed)
     coords = release.expected_error / math.sqrt(space.dim) * rng.standard_normal((size, space.dim))
     return space.write(space.exp_coords(coords, space.read(release.value, "value")), release.center)
@@ -119,14 +119,14 @@ def _asked(release: Release) -> str | Statistic:
 
 @dataclass(frozen=True)
 class Panel:
-    """One part of a figure."""
+    """One part of a figure: what draws it on axes."""
 
     draw: Callable[[Any], None]
     is_solid: bool = False  # has three axes
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class Marked:
     """A point that is drawn among others, and how."""
 
     point: Array
@@ -134,7 +134,7 @@ class Drawn:
 
     @property
     def name(self) -> str:
-        """As the legend has it."""
+        """What it is called in the legend."""
         return str(self.style["label"])
 
 

@@ -56,7 +56,7 @@ def axes_on(place: Any, *position: int, **options: Any) -> Any:
 
 
 def set_title(place: Any, text: str) -> None:
-    """Of axes or of a whole figure; a dollar in it is a dollar."""
+    """Set the title of axes or of a whole figure; a dollar in it is a dollar."""
     from matplotlib.axes import Axes
 
     shown = "\n".join(map(printable, text.split("\n")))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from riemdp.balls import BITS, Ball
+from riemdp.balls import BITS, Ball, mean_rounding
 from riemdp.caching import cached_property
 from riemdp.errors import InputError
 from riemdp.io.identities import identities
@@ -118,7 +118,7 @@ class Bounded:
         return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
 
     def coarse_moment_sums(self, second: str) -> MomentSums:
-        """The same of coordinates that are cut to 16 bits, towards 0: good enough to find a centre and a shape."""
+        """`moment_sums` of coordinates that are cut to 16 bits, towards 0: enough to find a centre and a shape."""
         total = self._rows.total(partial(_coarse_moments, grid=self.ball.grid, second=second)).tolist()
         first, products = tuple(s << CUT for s in total[: self.space.dim]), tuple(total[self.space.dim :])
         return MomentSums(self.ball, self.n, second, first, products, 2 * CUT)
@@ -133,7 +133,7 @@ class Bounded:
         return self._forced(self._coordinates.turned(per_record), body)
 
     def mapped_points(self, per_point: Turn, body: Ball) -> Bounded:
-        """The same of the records as points around the origin, which are kept if they are few: for many passes."""
+        """`mapped` of the records as points around the origin, kept if they are few: for many passes."""
         return self._forced(self._around_origin.turned(per_point), body)
 
     def people(self, per_record: Callable[..., Array], beside: Array, grid: int, dim: int) -> People | None:
@@ -281,7 +281,7 @@ def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
 
 
 def _logs(raw: Array, ball: Ball) -> tuple[Array, Array]:
-    """Of finite records. One on which linear algebra gives up spoils its block, of which each is then taken alone."""
+    """Logs of finite records. One on which linear algebra gives up spoils its block: then each is taken alone."""
     try:
         return ball.space.record_log(raw, ball.inner_center)
     except np.linalg.LinAlgError:
@@ -290,7 +290,7 @@ def _logs(raw: Array, ball: Ball) -> tuple[Array, Array]:
 
 
 def _log_alone(record: Array, ball: Ball) -> tuple[Array, bool]:
-    """Of one record, in two equal rows: NumPy may round a single one otherwise than in company."""
+    """The log of one record, in two equal rows: NumPy may round a single one otherwise than in company."""
     try:
         coords, usable = ball.space.record_log(np.stack([record, record]), ball.inner_center)
         return coords[0], bool(usable[0])
@@ -330,7 +330,7 @@ def mean_of_sum(total: Sequence[int], n: int, ball: Ball) -> FlatMean:
     """The mean of n coordinates from their sum in steps of the grid: a quotient of integers, rounded once."""
     up, down = max(ball.grid, 0), max(-ball.grid, 0)
     point = np.array([(entry << up) / (n << down) for entry in total])
-    return FlatMean(point, 2 * UNIT_ROUNDOFF * ball.radius)
+    return FlatMean(point, mean_rounding(ball.radius))
 
 
 def _outside(coords: Array, radii: Sequence[float]) -> list[int]:

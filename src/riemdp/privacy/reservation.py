@@ -29,7 +29,7 @@ class Law(Protocol[V_contra, T_co]):
     """A random publication around a private value, with the guarantee that its maker has proved."""
 
     def draw(self, value: V_contra, /) -> T_co:
-        """From the operating system's bits."""
+        """One draw around the value, from the operating system's bits."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Stage:
         return self.radius * float(np.linalg.norm(self.axes, 2) if self.axes.ndim == 2 else np.abs(self.axes).max())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """The stage as plain JSON data."""
         axes = None if self.axes is None else self.axes.tolist()
         return vars(self) | {"guarantee": self.guarantee.to_dict(), "center": plain_array(self.center), "axes": axes}
 

@@ -100,7 +100,7 @@ class Adaptive:
 
     @cached_property
     def noise(self) -> Wrapped:
-        """Of centres."""
+        """The noise that centres get."""
         return WRAPPED_LAPLACE if isinstance(self.whole, PureDP) else WRAPPED_GAUSSIAN
 
     @property
@@ -110,7 +110,7 @@ class Adaptive:
 
     @cached_property
     def favour(self) -> int:
-        """Of the law of radii."""
+        """How much likelier a smaller radius of the list is, as the law of radii takes it."""
         share = self._share_for(self._strength_of_list(FAVOUR_OF_MANY))
         return FAVOUR_OF_MANY if self.is_gaussian and share <= RADIUS_SHARES[True][1] else FAVOUR
 
@@ -282,7 +282,7 @@ class Adaptive:
         return self.options.spare * self.query.n * error / body.radius
 
     def _radius_law(self, body: Body, allowance: Allowance) -> RadiusLaw:
-        """Of the next step."""
+        """The law of the radius that is drawn next."""
         share = allowance.share(self.weights[1])
         spare = min(self._spare(body, allowance.after(share).rest), self.query.n)
         return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)

@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball
+from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball, mean_rounding
 from riemdp.errors import InputError
 from riemdp.io.values import Kind, Value
-from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.spectral import kernels_for
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds import Euclidean, Space
@@ -71,7 +70,7 @@ class Statistic(ABC):
         return self
 
     def without_fill(self) -> Statistic:
-        """The same without the number that tells how full the ball is."""
+        """The statistic without the number that tells how full the ball is."""
         return self
 
     def with_scale(self, scale: float) -> Statistic:  # noqa: ARG002
@@ -102,9 +101,9 @@ def vectors_up_to(length: float, dim: int) -> Ball:
 
 
 def linear_sensitivity(body: Ball, n: int) -> float:
-    """Of a mean of n vectors of the body: 2 lengths/n, plus twice the rounding of the quotient; the sum is exact."""
+    """How far one of n vectors of the body moves their mean: 2 lengths/n, plus twice the rounding of the quotient."""
     exact = tangent_mean_sensitivity(body.radius, n)
-    return with_solver_error(exact, 2 * UNIT_ROUNDOFF * body.radius)
+    return with_solver_error(exact, mean_rounding(body.radius))
 
 
 def linear_mean(records: Bounded, per_record: Callable[[Array], Array], body: Ball) -> Array:
@@ -155,12 +154,12 @@ class ReleaseLaw:
         return Noisy(vector, self.footpoint, self.statistic.tolerance(self.ball, self.n, self.footpoint))
 
     def simulate(self, value: Any, rng: np.random.Generator, size: int) -> Value:
-        """Seeded draws."""
+        """Seeded draws of what is published, in float64."""
         points: Value = self.simulated(value, rng, size).points
         return points
 
     def simulated(self, value: Any, rng: np.random.Generator, size: int) -> Drawn:
-        """The same, with the vectors that they were made of."""
+        """Seeded draws, with the vectors that they were made of."""
         noisy = [Visible(self.mechanism.simulate(*place, rng, size)) for place in self._places(value)]
         return Drawn(self.statistic.finish(noisy, self.ball, self.n), None, noisy)
 

@@ -28,7 +28,7 @@ class Body:
 
     @classmethod
     def of_ball(cls, ball: Ball) -> Body:
-        """The ball itself."""
+        """The body that is the ball itself, without axes."""
         return cls(ball, ball.radius)
 
     def around(self, center: Array, radius: float, axes: Axes | None) -> Body:
@@ -53,7 +53,7 @@ class Found:
     stages: tuple[Stage, ...] = ()
 
     def with_stage(self, task: str, share: Guarantee, plan: Plan, body: Body, given_up: int | None = None) -> Found:
-        """With one more step on record, and paid."""
+        """What was found, with one more step on record, which is paid."""
         stage = replace(stage_in(task, share, plan, body), given_up=given_up)
         return replace(self, allowance=self.allowance.after(share), stages=(*self.stages, stage))
 

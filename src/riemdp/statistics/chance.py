@@ -26,7 +26,7 @@ class Chance(Protocol):
 
 @dataclass(frozen=True)
 class Exact:
-    """For a release: the operating system's bits, once it is paid for."""
+    """Chance of a release: the operating system's bits, once it is paid for."""
 
     paid: Reservation
 
@@ -41,7 +41,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Seeded:
-    """For a simulation: never a release."""
+    """Chance of a simulation: a seeded generator, never for a release."""
 
     rng: np.random.Generator
 

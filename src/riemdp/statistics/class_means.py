@@ -88,7 +88,7 @@ def means_of_one_label(
     classes: list[tuple[Any, Any]], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, unit: str,
     **asked: Any,
 ) -> tuple[Release, ...]:  # fmt: skip
-    """The same for (records, ids) of each class, if no id is in two of them: that is public."""
+    """A private mean of each class's (records, ids), if no id is in two classes: that is public."""
     parts = [Part(Bounded(records, ball, ids), guarantee) for records, ids in classes]
     total = sum(part.records.n for part in parts)
     return _each_mean(parts, total, Whole(guarantee, ONE_LABEL, ledger, note, unit), **asked)
@@ -98,7 +98,7 @@ def means_of_all_classes(
     classes: list[tuple[Any, Any]], ball: Ball, guarantee: Guarantee, ledger: Ledger | None, note: str, unit: str,
     **asked: Any,
 ) -> tuple[Release, ...]:  # fmt: skip
-    """The same for (records, ids) of each class, if every id is in all of them: they share the guarantee."""
+    """A private mean of each class's (records, ids), if every id is in all classes: they share the guarantee."""
     records = [Bounded(one, ball, ids) for one, ids in classes]
     whole = Whole(guarantee, ALL_CLASSES, ledger, note, unit)
     shares = _best_shares(records[0], guarantee, len(records), **asked)
@@ -199,21 +199,21 @@ class ClassSums(Statistic):
     noise: Wrapped = WRAPPED_GAUSSIAN
 
     def with_noise(self, mechanism: Mechanism) -> ClassSums:
-        """With the weights that belong to it."""
+        """The statistic with the weight w that belongs to this noise."""
         assert isinstance(mechanism, Wrapped)  # no other takes coordinates
         return replace(self, noise=mechanism)
 
     @property
     def is_gaussian(self) -> bool:
-        """Which of the two norms measures the sensitivity."""
+        """Whether the Euclidean norm measures the sensitivity; else a sum of lengths does."""
         return self.noise.name == WRAPPED_GAUSSIAN.name
 
     def weight(self, ball: Ball) -> float:
-        """w, public."""
+        """w, the weight of a class's share beside its logs: public."""
         return ball.radius * (1.0 if self.is_gaussian else ball.space.dim**-0.25)
 
     def variance(self, dim: int) -> float:
-        """Of the noise in one coordinate of T_c, at scale 1, for records of this dimension."""
+        """Variance of the noise in one coordinate of T_c, at scale 1, for records of this dimension."""
         return self.noise.mean_square(dim + 1) / (dim + 1)
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
@@ -285,7 +285,7 @@ class JointMeans:
         cls, X: Any, among: Array, labels: tuple[Any, ...], ball: Ball, guarantee: Guarantee,
         *, mechanism: str = "auto", calibration: str = "analytic", groups: Any = None, unit: str = RECORD,
     ) -> JointMeans:  # fmt: skip
-        """Of records whose labels have these places among all of them; of people, if groups say whose they are."""
+        """Means of records whose labels have these places among all; of people, if groups say whose they are."""
         records, why = Labelled(Bounded(X, ball), among), ANY_CLASS
         if groups is not None:
             who = identities(groups, records.n)

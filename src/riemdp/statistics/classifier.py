@@ -31,7 +31,7 @@ class ClassifierRelease(Release):
 
     @property
     def weights(self) -> Array:
-        """(d + 1, classes)."""
+        """The released weights and intercepts, of shape (d + 1, classes)."""
         return np.asarray(self.value).reshape(-1, len(self.labels))
 
     def scores(self, X: Any) -> Array:

@@ -63,7 +63,7 @@ class GradientMean(Statistic):
     point: Array
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """That of a mean of vectors of the body."""
+        """How far one record moves a mean of vectors of the body."""
         refuse_footpoint(footpoint, "mean gradient")
         return linear_sensitivity(ball, n)
 

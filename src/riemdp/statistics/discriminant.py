@@ -55,13 +55,13 @@ class ClassMoments(Statistic):
     noise: Wrapped = WRAPPED_GAUSSIAN
 
     def with_noise(self, mechanism: Mechanism) -> ClassMoments:
-        """With the weights that belong to it."""
+        """The statistic with the weights that belong to this noise."""
         assert isinstance(mechanism, Wrapped)  # no other takes coordinates
         return replace(self, noise=mechanism)
 
     @property
     def is_gaussian(self) -> bool:
-        """Which of the two norms measures the sensitivity."""
+        """Whether the Euclidean norm measures the sensitivity; else a sum of lengths does."""
         return self.noise.name == WRAPPED_GAUSSIAN.name
 
     def weight(self, dim: int) -> float:
@@ -89,16 +89,16 @@ class ClassMoments(Statistic):
         return values if len(values) > 1 else values[0]
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:  # noqa: ARG002
-        """Of the means of classes of equal size."""
+        """Predicted error of the class means, for classes of equal size."""
         dim = ball.space.dim
         return float(self.classes**1.5) * scale * math.sqrt(dim * self.variance(dim))
 
     def variance(self, dim: int) -> float:
-        """Of the noise in one coordinate of a class's sum, at scale 1."""
+        """Variance of the noise in one coordinate of a class's sum, at scale 1."""
         return self.noise.mean_square(dim + 1) / (dim + 1)
 
     def finish(self, noisy: list[Visible], ball: Ball, n: int) -> Array:  # noqa: ARG002
-        """All of it, as numbers."""
+        """All that was drawn, as one row of numbers."""
         return np.concatenate([one.vectors for one in noisy], axis=1)
 
 
@@ -138,7 +138,7 @@ class Discriminant(LinearClassifier):
 
     @cached_property
     def plan(self) -> Plan:
-        """Of the moments; the error is that of the class means of features, which are no longer than 1."""
+        """The plan of the moments; its error is that of the class means of features, which are no longer than 1."""
         return replace(self.query.plan(), guarantee=self.guarantee, note="class sums and the second moment at once")
 
     @property

@@ -80,12 +80,12 @@ class Features:
         return np.column_stack([vectors, np.full(len(vectors), INTERCEPT)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """The features as plain JSON data."""
         return {"matrix": self.matrix.tolist(), "offset": self.offset.tolist(), "length": self.length}
 
     @classmethod
     def from_dict(cls, data: Any, dim: int) -> Features:
-        """Those that `to_dict` described, of coordinates in this many dimensions; anything else is an InputError."""
+        """The features that `to_dict` described, of so many coordinates; anything else is an InputError."""
         if not isinstance(data, dict) or set(data) != {"matrix", "offset", "length"}:
             raise InputError(f"features are not those of a classifier: pass what {WRITER} wrote.")
         matrix, offset, length = (read_numbers(data[name], name) for name in ("matrix", "offset", "length"))
@@ -128,7 +128,7 @@ class LabelledFeatures:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Products:
-    """Of a block, for each `among`: aᵀ b. Floats hold every sum on the way, so it is exact in any order."""
+    """aᵀ b of a block, for each `among`. Floats hold every sum on the way, so it is exact in any order."""
 
     factors: Factors
     labels: Array
@@ -168,7 +168,7 @@ def whitened(features: Features, spread: Spread, noise: float) -> Features:
 
 
 def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
-    """The same with a length that leaves about a quarter of the records outside, drawn for a share of the guarantee."""
+    """The features with a length that leaves about a quarter of the records outside, for a share of the guarantee."""
     longest = _longest(features, records.ball.radius)
     lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
 
@@ -185,7 +185,7 @@ def _longest(features: Features, radius: float) -> float:
 
 
 def length_law(n: int, share: Guarantee) -> RadiusLaw:
-    """Of the length, for n records; where a guarantee hides next to nothing, noise does not decide between lengths."""
+    """The law of the length; where a guarantee hides next to nothing, noise does not decide between lengths."""
     strength = radius_strength(share)
     return RadiusLaw(strength, math.floor(OUTSIDE * n), FAVOUR if strength < HIDES_NOTHING else FAVOUR**20)
 

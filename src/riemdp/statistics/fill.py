@@ -39,11 +39,11 @@ class WithFill(Statistic):
     noise: Mechanism
 
     def supposes(self, space: Space) -> tuple[str, ...]:
-        """What the mean does."""
+        """What the sensitivity of the mean takes for granted."""
         return self.mean.supposes(space)
 
     def without_fill(self) -> Statistic:
-        """The mean alone."""
+        """The mean alone, without the number beside it."""
         return self.mean
 
     def _weight(self, ball: Ball) -> float | None:
@@ -54,7 +54,7 @@ class WithFill(Statistic):
         return 2 * ball.radius if is_linear and self.noise.name == WRAPPED_LAPLACE.name else None
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """That of the mean, to the last bit where it is linear; else that of both together."""
+        """The sensitivity of the mean, to the last bit where it is linear; else that of both together."""
         alone, weight = self.mean.sensitivity(ball, n, footpoint), self._weight(ball)
         if weight is None or not self.mean.supposes(ball.space):
             return alone
@@ -62,7 +62,7 @@ class WithFill(Statistic):
         return with_solver_error(both, 2 * UNIT_ROUNDOFF * ball.radius)
 
     def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """That of the mean."""
+        """How far the computed mean may be from the exact one."""
         return self.mean.tolerance(ball, n, footpoint)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
@@ -79,7 +79,7 @@ class WithFill(Statistic):
         return (self.mean.value(records, footpoint) if self.mean.supposes(records.space) else mean), square
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
-        """Of the mean."""
+        """The predicted error of the mean."""
         return self.mean.expected_error(mechanism, scale, ball)
 
     def finish(self, noisy: list[Visible], ball: Ball, n: int) -> Array:

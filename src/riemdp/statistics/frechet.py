@@ -318,7 +318,7 @@ def _descend(records: RecordSums, x: Array, model: LocalModel) -> tuple[Array, L
 
 
 def error_bound(model: LocalModel) -> float:
-    """(‖grad F(x)‖ + its rounding) / h, valid within the reach of the Hessian bound h; infinite if not.
+    """(‖grad F(x)‖ + its rounding) / h, if that is within where the Hessian bound h is valid; infinite if not.
 
     The norm and the quotient are rounded up.
     """
@@ -326,7 +326,7 @@ def error_bound(model: LocalModel) -> float:
         return np.inf
     upwards = 1 + (model.descent.size + 16) * UNIT_ROUNDOFF
     bound = (model.slope + model.rounding) / model.convexity * upwards
-    return bound if bound < model.reach else np.inf
+    return bound if bound < model.valid_within else np.inf
 
 
 def _too_tight(tol: float | None, rounding: float) -> ConvergenceError:

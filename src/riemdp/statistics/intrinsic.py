@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from riemdp.balls import Ball
+from riemdp.balls import Ball, mean_rounding
 from riemdp.errors import MechanismError, RiemdpError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import ROWS, Array, Space
@@ -65,6 +65,10 @@ class TangentMean(Statistic):
         refuse_footpoint(footpoint, "tangent mean")
         return linear_sensitivity(ball, n)
 
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
+        """The rounding of the quotient."""
+        return mean_rounding(ball.radius)
+
     def value(self, records: Bounded, footpoint: Array) -> Array:  # noqa: ARG002
         """The mean of the coordinates at the centre: vectors of the ball as they are."""
         return records.coordinate_mean().point
@@ -97,7 +101,7 @@ class IntrinsicMean(Statistic):
         """Half of what it adds to the sensitivity of exact coordinates."""
         space, distance = ball.space, float(np.linalg.norm(footpoint))
         if space.is_flat:
-            return 0.0
+            return TangentMean().tolerance(ball, n, footpoint)
         exact = coordinates_sensitivity(ball.radius, n, space.curvature_bounds[1], space.injectivity_radius, distance)
         return (self.sensitivity(ball, n, footpoint) - exact) / 2
 
@@ -127,9 +131,11 @@ class MeanPoint(Statistic):
             return TangentMean().sensitivity(ball, n, footpoint)
         return _point_sensitivity_and_error(ball, n)[0]
 
-    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
-        """That of the solver."""
-        return 0.0 if ball.space.is_flat else _point_sensitivity_and_error(ball, n)[1]
+    def tolerance(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """How far the solver's mean may be from the exact one."""
+        if ball.space.is_flat:
+            return TangentMean().tolerance(ball, n, footpoint)
+        return _point_sensitivity_and_error(ball, n)[1]
 
     def value(self, records: Bounded, footpoint: Array) -> Array:
         """The point, within the tolerance that the sensitivity counts on."""
@@ -145,6 +151,7 @@ def _sensitivity_and_error(ball: Ball, n: int, footpoint: Array, point_rounding:
     the tolerance is kept for every data set in the ball is decided before any is looked at.
     """
     space, distance = ball.space, float(np.linalg.norm(footpoint))
+    _require_one_sign(space)
     limit = _rounding_limit(space, max(ball.radius, distance), n) + point_rounding
     if ball.radius > LARGEST_BALL * space.uniqueness_radius or not limit < ball.radius:
         raise _refusal(ball, n)
@@ -155,6 +162,15 @@ def _sensitivity_and_error(ball: Ball, n: int, footpoint: Array, point_rounding:
         raise _refusal(ball, n)
     lipschitz = coordinates_lipschitz(ball.radius + limit + tolerance, *geometry, distance + limit)
     return with_solver_error(exact, tolerance, lipschitz), tolerance
+
+
+def _require_one_sign(space: Space) -> None:
+    """Raise a MechanismError if it, or a factor, curves both ways: there no descent is proved to end at the mean."""
+    for factor in space.factors:
+        _require_one_sign(factor)
+    low, high = space.curvature_bounds
+    if not space.factors and low < 0 < high:
+        raise MechanismError(f"{space!r} has curvature of both signs: pass statistic='tangent-mean'.")
 
 
 def require_mean_point(ball: Ball, n: int) -> None:
@@ -189,7 +205,7 @@ def _rounding_limit(space: Space, radius: float, n: int) -> float:
 
 
 def _curved_limit(space: Space, radius: float, n: int) -> float:
-    """Of the gradients of curved factors, which a product puts together."""
+    """How wrong the gradients of curved factors may be, which a product puts together."""
     if space.is_flat:
         return 0.0
     if space.factors:
@@ -281,7 +297,7 @@ def _safe_step(space: Space, radius: float) -> float:
 
 
 def _roots_of_curvature(space: Space) -> tuple[float, float]:
-    """s and c."""
+    """(s, c): s² = max(k_max, 0) and c² = max(-k_min, 0)."""
     k_min, k_max = space.curvature_bounds
     return math.sqrt(max(k_max, 0.0)), math.sqrt(max(-k_min, 0.0))
 

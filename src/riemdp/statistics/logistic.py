@@ -67,7 +67,7 @@ class LogisticLoss(Objective):
         return np.asarray(point - self.step * np.ravel(slope - slope.mean(axis=1, keepdims=True)))
 
     def average(self, points: list[Array]) -> Array:
-        """Their mean."""
+        """The mean of points that were passed on the way."""
         return np.asarray(np.mean(points, axis=0))
 
     def _matrix(self, point: Array) -> Array:

@@ -140,7 +140,7 @@ def _of_many(
 
 
 def _row(made: Median | GeodesicRegression, spread: float | None) -> Plan:
-    """Of its plan; with a spread that is supposed."""
+    """The row of its plan, for a spread that is supposed."""
     if spread is not None and not finite_number(spread, "spread") > 0:
         raise InputError(f"spread = {spread!r}: pass a positive distance.")
     return made.plan if spread is None else made.plan_for(float(spread))
@@ -155,7 +155,7 @@ def _refuse_options(asked: dict[str, Any]) -> None:
 
 
 def _plans(query: Query, spread: float | None) -> list[Plan]:
-    """Of all mechanisms, and of adaptation if it was asked for."""
+    """The plans of all mechanisms, and of adaptation if it was asked for."""
     if query.adapt is False:
         return query.plan_all()
     adaptive = adaptive_for(query)

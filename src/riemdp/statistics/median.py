@@ -66,7 +66,7 @@ class Schedule:
 
     @property
     def weights(self) -> list[float]:
-        """One for each release, in order."""
+        """The share of the guarantee of each release, in order."""
         approach, distance, settle, average = self.shares
         counts = (self.approach, self.settle, self.average)
         each = [share / count for share, count in zip((approach, settle, average), counts, strict=True)]
@@ -190,18 +190,18 @@ class Median:
 
     @cached_property
     def shares(self) -> list[Guarantee]:
-        """Of each release, in order."""
+        """The guarantees of all releases, in order."""
         return split(self.whole, self.schedule.weights)
 
     @cached_property
     def approach(self) -> Descent:
-        """From the centre, by ever shorter steps."""
+        """The way from the centre towards the median, by ever shorter steps."""
         way = Pulls(self.ball, self.width or 0.0, WIDTH_OF_STEP, self.schedule.shrink)
         return Descent(way, self.n, tuple(self.shares[: self.schedule.approach]), averaged=0.0)
 
     @cached_property
     def law(self) -> RadiusLaw:
-        """Of the distance to which half of the records are farther; with less slack where there are enough of them."""
+        """The law of the distance to which half of the records are farther; with less slack where they are many."""
         law = RadiusLaw(radius_strength(self.shares[self.schedule.approach]), self.n // 2, favour=3)
         return law if self._told_by(law) >= MOST_DISTANCES / 2 else replace(law, favour=2)
 
@@ -236,11 +236,11 @@ class Median:
 
     @cached_property
     def plan(self) -> Plan:
-        """Of a step that is averaged, and the error if half of the records are as far from the median as the rim."""
+        """A step that is averaged, and the error if half of the records are as far from the median as the rim."""
         return self.plan_for(self.ball.radius)
 
     def plan_for(self, distance: float) -> Plan:
-        """The same if half of the records are farther from the median than that."""
+        """The plan if half of the records are farther from the median than that."""
         descent = self.settling(distance)[-1]
         step, dim = descent.plans()[0], self.ball.space.dim
         stretch = min(2.0, dim / (dim - 1)) if dim > 1 else 2.0  # pulls across a distance turn, those along it stay

@@ -57,17 +57,17 @@ class Moments(Statistic):
     # --- public choices ----------------------------------------------------------------------------------------
 
     def with_noise(self, mechanism: Mechanism) -> Moments:
-        """With the weights that belong to it."""
+        """The statistic with the weights that belong to this noise."""
         assert isinstance(mechanism, Wrapped)  # no other takes coordinates
         return replace(self, noise=mechanism)
 
     def with_scale(self, scale: float) -> Moments:
-        """Of which the noise is known: what is made of the moments depends on it."""
+        """The statistic that knows the scale of its noise, on which what is made of the moments depends."""
         return replace(self, scale=scale)
 
     @property
     def is_gaussian(self) -> bool:
-        """Which of the two norms measures the sensitivity."""
+        """Whether the Euclidean norm measures the sensitivity; else a sum of lengths does."""
         return self.noise.name == WRAPPED_GAUSSIAN.name
 
     def which(self, dim: int) -> str:
@@ -93,7 +93,7 @@ class Moments(Statistic):
         return round_up(free_for_trace if alone else _free_beside_matrix, ball.radius)
 
     def weights(self, ball: Ball) -> Array:
-        """Of each of the numbers: an entry beside the diagonal stands for two, and counts sqrt2; the trace is last."""
+        """The weight of each number: an entry beside the diagonal stands for two, so sqrt2; the trace is last."""
         dim, which, c = ball.space.dim, self.which(ball.space.dim), self.weight(ball)
         entries = {"full": (dim, dim * (dim - 1) // 2), "diagonal": (dim, 0), "trace": (0, 0)}[which]
         weights = (c, round_up(lambda x: x / _root(2), c))
@@ -106,7 +106,7 @@ class Moments(Statistic):
     # --- the release -------------------------------------------------------------------------------------------
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
-        """That of the tangent mean, to the last bit, where second moments cost nothing."""
+        """The sensitivity of the tangent mean, to the last bit, where second moments cost nothing."""
         refuse_footpoint(footpoint, "summary")
         if self.is_gaussian or self.which(ball.space.dim) == "trace":
             return linear_sensitivity(ball, n)
@@ -114,7 +114,7 @@ class Moments(Statistic):
         return with_solver_error(exact, 4 * UNIT_ROUNDOFF * ball.radius)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
-        """One for each moment."""
+        """A ball of vectors for each moment."""
         weights = self.weights(ball)
         longest = ball.radius**2 * math.hypot(1 / self.weight(ball), 1 / weights[-1])
         return vectors_up_to(ball.radius, ball.space.dim), vectors_up_to(longest, len(weights))
@@ -125,11 +125,11 @@ class Moments(Statistic):
         return self.of_sums(records.coarse_moment_sums(which) if self.is_coarse else records.moment_sums(which))
 
     def of_sums(self, sums: MomentSums) -> tuple[Array, Array]:
-        """The same of sums of all records."""
+        """The private value, from sums over all records."""
         return sums.means(self.weights(sums.ball).tolist())
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
-        """Of the mean: root mean square distance by which the noise of the first moment moves it."""
+        """Root mean square distance by which the noise of the first moment moves the mean."""
         return mechanism.expected_error(scale, ball)
 
     # --- post-processing ---------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class Moments(Statistic):
         return Summary(**vars(release) | {"moments": moments, "fill": moments.fill(release.ball.radius)})
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
-        """One draw, in the units of the coordinates."""
+        """The noisy moments of one draw, in the units of the coordinates."""
         dim, which, weights = ball.space.dim, self.which(ball.space.dim), self.weights(ball)
         first, numbers = np.clip(first, -FARTHEST, FARTHEST), np.clip(second, -FARTHEST, FARTHEST) * weights
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]

@@ -62,7 +62,7 @@ class RadiusLaw:
         return len(weights) - 1
 
     def simulate(self, outside: Sequence[int], rng: np.random.Generator) -> int:
-        """The same with a seeded number, in float64."""
+        """What `draw` draws with a seeded number, in float64."""
         logs = [j * math.log(self.favour) - self.strength * m for j, m in enumerate([0, *map(self._excess, outside)])]
         sums = np.cumsum(np.exp(np.array(logs) - max(logs)))
         return int(np.searchsorted(sums[:-1], rng.random() * sums[-1], side="right"))

@@ -109,12 +109,12 @@ class GeodesicRegression:
 
     @property
     def is_adapted(self) -> bool:
-        """Whether radii are private."""
+        """Whether the radii of residuals are private: found and paid for."""
         return self.weights not in (FLAT, CURVED)
 
     @cached_property
     def shares(self) -> list[Guarantee]:
-        """Of all releases, in order."""
+        """The guarantees of all releases, in order."""
         return split(self.whole, self.weights) if len(self.weights) > 1 else [self.whole]
 
     @property
@@ -132,7 +132,7 @@ class GeodesicRegression:
         return self._planned(self.ball.radius)
 
     def plan_for(self, spread: float) -> Plan:
-        """The same if nearly all records are within `spread` of the geodesic: a public supposition."""
+        """The plan if nearly all records are within `spread` of the geodesic: a public supposition."""
         return self._planned(min(looseness() * spread, self.ball.radius) if self.is_adapted else self.ball.radius)
 
     def _planned(self, radius: float) -> Plan:
@@ -143,7 +143,7 @@ class GeodesicRegression:
 
     @property
     def half(self) -> float:
-        """Of the length of the bounds."""
+        """Half of the length of the interval that bounds t."""
         return (self.t_bounds[1] - self.t_bounds[0]) / 2
 
     @property
@@ -155,7 +155,7 @@ class GeodesicRegression:
         return [*found, nothing_adapted(self.unit)] if self.adapt and not self.is_adapted else found
 
     def _error_for(self, n: int, guarantee: Guarantee) -> float:
-        """Of the end of the geodesic against its middle, which is to be compared with the radius."""
+        """The error of the geodesic's end against its middle, which is to be compared with the radius."""
         return replace(self, n=n, guarantee=guarantee, t_bounds=(-1.0, 1.0)).plan.expected_error
 
     # --- the release -------------------------------------------------------------------------------------------

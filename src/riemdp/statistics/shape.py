@@ -34,7 +34,7 @@ class SecondMoment(Statistic):
     kind: ClassVar[str] = "numbers"
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:  # noqa: ARG002
-        """Of unit vectors, plus twice what is rounded."""
+        """The sensitivity of second moments of unit vectors, plus twice what is rounded."""
         refuse_footpoint(footpoint, self.name)
         return with_solver_error(round_up(lambda two: two.sqrt() / n, 2.0), 2 * UNIT_ROUNDOFF)
 

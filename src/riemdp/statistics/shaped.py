@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.axes import Axes
-from riemdp.balls import Ball
+from riemdp.balls import Ball, mean_rounding
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, Space
 from riemdp.mechanisms import Mechanism
@@ -45,11 +45,11 @@ class ShapedMean(Statistic):
         return cls(radius, axes, Moments("trace" if space.is_flat else "auto"))
 
     def with_noise(self, mechanism: Mechanism) -> ShapedMean:
-        """With the weights that belong to it."""
+        """The statistic with the weights that belong to this noise."""
         return replace(self, moments=self.moments.with_noise(mechanism))
 
     def with_scale(self, scale: float) -> ShapedMean:
-        """Of which the noise is known."""
+        """The statistic that knows the scale of its noise."""
         return replace(self, moments=self.moments.with_scale(scale))
 
     def supposes(self, space: Space) -> tuple[str, ...]:  # noqa: ARG002
@@ -57,7 +57,7 @@ class ShapedMean(Statistic):
         return ()
 
     def room(self, ball: Ball) -> Ball:
-        """Where narrowed coordinates are."""
+        """The ball in which narrowed coordinates are."""
         return vectors_up_to(self.radius, ball.space.dim)
 
     # --- the release -------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class ShapedMean(Statistic):
         return self.moments.sensitivity(self.room(ball), n, footpoint)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
-        """One for each moment."""
+        """A ball of vectors for each moment."""
         return self.moments.rooms(self.room(ball))
 
     def vectors(self, records: Bounded) -> Bounded:
@@ -77,7 +77,7 @@ class ShapedMean(Statistic):
         return records.mapped(turn, self.room(records.ball))
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:
-        """Both moments, of exact sums."""
+        """Both moments of narrowed coordinates, from exact sums."""
         return self.moments.value(self.vectors(records), footpoint)
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
@@ -105,7 +105,8 @@ class ShapedMean(Statistic):
         """With its fill, and what regions are made of."""
         moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
         turn = self._turn(moments, release.space)
-        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), 0.0, turn)
+        off = mean_rounding(self.room(release.ball).radius)
+        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), off, turn)
         return replace(release, fill=moments.fill(self.radius), noisy=told)
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:

@@ -133,7 +133,7 @@ class SiteSum:
 
     @property
     def moments(self) -> MomentSums:
-        """All of its sums."""
+        """The sums of both moments."""
         return MomentSums(self.ball, self.n, self.second or "", self.total, self.second_total)
 
     def __repr__(self) -> str:

@@ -57,7 +57,7 @@ class Trend:
 
     @property
     def point(self) -> Array:
-        """p, around the origin."""
+        """The point p, seen from the origin, to which the ball's centre is moved."""
         return self.ball.at_origin(self.place)
 
     def residuals(self, points: Array, s: Array) -> Array:
@@ -140,35 +140,35 @@ class Numbered:
 
 
 def _residuals(points: Array, start: int, s: Array, trend: Trend, body: Ball) -> tuple[Array, Array]:
-    """Of a block, forced into the body, each by itself; and the numbers of its records."""
+    """Residuals of a block, forced into the body, each by itself; and the numbers of its records."""
     of_block = s[start : start + len(points)]
     return _to_ball(trend.residuals(points, of_block), body), of_block
 
 
 def _sums(points: Array, start: int, *, s: Array, trend: Trend, body: Ball) -> Array:
-    """Of a block, in whole steps: below 2^49 of each record, so that those of a block add up in 64 bits."""
+    """Sums of a block, in whole steps: below 2^49 of each record, so that those of a block add up in 64 bits."""
     residuals, of_block = _residuals(points, start, s, trend, body)
     return _sums_of_rows(moments(residuals, of_block, body.radius), start, body.grid)
 
 
 def _sums_of_rows(rows: Array, start: int, grid: int) -> Array:  # noqa: ARG001
-    """Of a block, each number cut to whole steps towards 0."""
+    """Sums of a block, each number cut to whole steps towards 0."""
     return np.asarray((rows * 2.0**-grid).astype(np.int64).sum(axis=0).astype(object))
 
 
 def _residuals_of_raw(raw: Array, s: Array, trend: Trend, body: Ball) -> Array:
-    """Of records as they came, forced into the ball and then into the body, each by itself."""
+    """Residuals of raw records, forced into the ball and then into the body, each by itself."""
     points = trend.ball.at_origin(_to_ball(raw, trend.ball))
     return _to_ball(trend.residuals(points, s), body)
 
 
 def _moments_of_raw(raw: Array, s: Array, *, trend: Trend, body: Ball) -> Array:
-    """Of each record."""
+    """`moments` of each raw record."""
     return moments(_residuals_of_raw(raw, s, trend, body), s, body.radius)
 
 
 def _lengths_of_raw(raw: Array, s: Array, *, trend: Trend, body: Ball) -> Array:
-    """(n, 1): those of residuals."""
+    """Lengths (n, 1) of the residuals of raw records."""
     return lengths(_residuals_of_raw(raw, s, trend, body))[:, None]
 
 
@@ -180,7 +180,7 @@ def moments(residuals: Array, s: Array, radius: float) -> Array:
 
 
 def _outside(points: Array, start: int, *, s: Array, trend: Trend, body: Ball, radii: tuple[float, ...]) -> Array:
-    """Of a block, for each radius."""
+    """How many residuals of a block are longer than each radius."""
     return np.array(count_outside(_residuals(points, start, s, trend, body)[0], radii), dtype=object)
 
 
@@ -205,23 +205,23 @@ class TrendMoments(Statistic):
         return with_solver_error(exact, of_record / n + 4 * UNIT_ROUNDOFF * ball.radius)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
-        """One for all."""
+        """One ball of vectors for all numbers together."""
         return (vectors_up_to(LONGEST * ball.radius, 2 * ball.space.dim + 3),)
 
     def value(self, records: Numbered, footpoint: Array) -> Array:  # noqa: ARG002
-        """Quotients of exact sums."""
+        """The means of all numbers: exact sums, divided once."""
         body = self.body
         up, down = max(body.grid, 0), max(-body.grid, 0)
         return np.array([(int(entry) << up) / (records.records.n << down) for entry in records.sums(body)])
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
-        """Of the velocity, if the numbers are spread evenly over their bounds."""
+        """The error of the velocity, if the numbers are spread evenly over their bounds."""
         deviation = noise_deviation(mechanism, scale, ball.space.dim)
         return deviation * math.sqrt(ball.space.dim + 1) / EVEN
 
 
 def noise_deviation(mechanism: Mechanism, scale: float, dim: int) -> float:
-    """Of the noise in one number."""
+    """Standard deviation of the noise in each of the released numbers."""
     assert isinstance(mechanism, Wrapped)  # no other takes coordinates
     numbers = 2 * dim + 3
     return scale * math.sqrt(mechanism.mean_square(numbers) / numbers)

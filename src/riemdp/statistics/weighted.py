@@ -25,18 +25,18 @@ BITS = 52
 ROUNDED_DISTANCE = 1 + 2.0**-20  # more than what a computed distance may lack, in proportion
 
 
-class Held(Protocol):
+class HeldRecords(Protocol):
     """Records in memory, with what a plain mean of them needs."""
 
     @property
     def points(self) -> Array:
-        """All of them."""
+        """All records, in the form of the space's primitives."""
 
     @property
     def space(self) -> Space:
-        """Where they live."""
+        """The space in which they are."""
 
-    def factors(self) -> Sequence[Held]:
+    def factors(self) -> Sequence[HeldRecords]:
         """The records of each factor of a product."""
 
     def certify(self, x: Array, model: LocalModel) -> None:
@@ -52,7 +52,7 @@ class Weights:
 
     @classmethod
     def of(cls, weights: Array) -> Weights:
-        """Of positive weights. Each count is off by at most 1; one that is a multiple of the unit is exact."""
+        """Counts for positive weights. Each is off by at most 1; one that is a multiple of the unit is exact."""
         scaled = np.ldexp(weights, BITS - math.frexp(math.fsum(weights))[1])
         counts = np.maximum(np.rint(scaled), 1.0).astype(np.int64)
         off = math.fsum(np.abs(scaled - counts)) * (1 + 2.0**-50)
@@ -75,7 +75,7 @@ def positive_weights(sample_weight: Any, n: int) -> Array:
 class WeightedRecords:
     """Records that count as often as their weights say (riemdp.statistics.frechet.RecordSums)."""
 
-    records: Held
+    records: HeldRecords
     weights: Weights
 
     @property
@@ -136,9 +136,9 @@ class WeightedRecords:
         angle = min(math.sqrt(max(k_max, 0.0)) * model.farthest, math.pi)
         steepest = max(1.0, abs(angle / math.tan(angle))) if 0 < angle < math.pi else 1.0
         across = model.across - self.weights.loss * steepest * ROUNDED_DISTANCE
-        lower, reach = certain(across, model.farthest, k_max)
+        lower, valid_within = certain(across, model.farthest, k_max)
         rounding = model.rounding + self._drift(x)
-        return replace(model, across=across, convexity=lower, reach=reach, rounding=rounding)
+        return replace(model, across=across, convexity=lower, valid_within=valid_within, rounding=rounding)
 
     def _drift(self, x: Array) -> float:
         """How far the counts may move a mean of logs at x that was asked for with other shares."""

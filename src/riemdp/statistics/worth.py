@@ -37,7 +37,7 @@ class Doubt:
 
     @property
     def in_numbers(self) -> str:
-        """All that can be said."""
+        """The doubt with all that can be said: how much would be enough."""
         return f"{self.text} {self.remedy() if self.remedy else self.advice}"
 
 

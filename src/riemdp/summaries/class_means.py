@@ -27,7 +27,7 @@ class ClassMeans(Release):
 
     @property
     def means(self) -> Array:
-        """(classes, *point_shape)."""
+        """The released means, of shape (classes, *point_shape)."""
         return np.stack(self.space.split(self.value))
 
     def to_dict(self) -> dict[str, Any]:

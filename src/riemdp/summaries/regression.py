@@ -104,7 +104,7 @@ class Regression(Release):
 
     @property
     def middle(self) -> float:
-        """Of the bounds of t.
+        """The middle of the bounds of t.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Regression(Release):
 
     @property
     def half(self) -> float:
-        """Of the distance between the bounds.
+        """Half of the distance between the bounds.
 
         Examples
         --------

@@ -46,7 +46,7 @@ class Spread:
         return float(self.variances.sum())
 
     def turned(self, orthogonal: Array) -> Spread:
-        """The same in other orthonormal coordinates."""
+        """The spread in other orthonormal coordinates."""
         return replace(self, directions=orthogonal @ self.directions)
 
 
@@ -67,7 +67,7 @@ class NoisyMoments:
 
     @property
     def dim(self) -> int:
-        """Of the space."""
+        """The dimension of the space."""
         return len(self.first)
 
     @property
@@ -127,7 +127,7 @@ class NoisyMoments:
         return np.eye(self.dim) if space.is_flat else inverse_hessian(space, self.about_centre(radius).matrix)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """The noisy moments as plain JSON data."""
         return vars(self) | {"first": self.first.tolist(), "second": self.second.tolist()}
 
     @classmethod
@@ -210,7 +210,7 @@ def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
 
 
 def _upright(vectors: Array) -> Array:
-    """Of the two signs of each column the one in which its largest entry is positive: the same every time."""
+    """Each column with the sign in which its largest entry is positive: the same every time."""
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
     return np.asarray(vectors * np.where(largest < 0, -1.0, 1.0))
 
@@ -225,7 +225,7 @@ def _diagonal(noisy: Array, dim: int, noise: float, most: float) -> Spread:
 
 
 def _trace(noisy: Array, dim: int, noise: float, most: float) -> Spread:  # noqa: ARG001
-    """The same variance in all directions."""
+    """A spread of the same variance in all directions."""
     return Spread(np.full(dim, _within(float(noisy), most) / dim), np.eye(dim), np.zeros(dim, dtype=bool))
 
 

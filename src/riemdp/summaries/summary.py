@@ -182,7 +182,8 @@ class Summary(Release):
         Parameters
         ----------
         n : int, optional
-            How many; without it, those that are larger than what noise alone makes, which may be none.
+            How many, at most the dimension of the space; without it, those that are larger than what noise alone
+            makes, which may be none.
 
         Returns
         -------
@@ -192,7 +193,7 @@ class Summary(Release):
         Raises
         ------
         InputError
-            If n is not a number from 1 to the dimension of the space.
+            If n is not a whole number from 1 on.
 
         Examples
         --------
@@ -279,6 +280,6 @@ class Summary(Release):
 
 
 def as_summary(release: Release) -> Summary:
-    """For whoever has asked for one."""
+    """The release as the summary that it is, for whoever has asked for one."""
     assert isinstance(release, Summary)
     return release
