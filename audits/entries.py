@@ -131,6 +131,22 @@ def nearest_mean(case: Case) -> Release:
     return model.releases_[0]
 
 
+def public_classes(case: Case) -> Release:
+    """Class means, of labels that are public."""
+    classes = min(_any(case, 1, 2, 7), case.n)
+    model = rd.PrivateMDM(ball=case.ball, guarantee=case.guarantee, adapt=_any(case, False, False, True))
+    model.fit(case.X, [place % classes for place in range(case.n)])
+    return model.releases_[-1]
+
+
+def sites(case: Case) -> Release:
+    """Sums of one to three sites, with or without second moments."""
+    parts, second = np.array_split(case.X, min(_any(case, 1, 2, 3), case.n)), _any(case, None, "full", "trace")
+    sums = [rd.site_sum(X, case.ball, site=f"site {i}", study="torture", second=second) for i, X in enumerate(parts)]
+    pooled = rd.private_mean_of_sums if second is None else rd.private_summary_of_sums
+    return pooled(sums, case.guarantee)
+
+
 def components(case: Case) -> Release:
     """Principal geodesics."""
     return _fitted(case, rd.PrivatePGA(ball=case.ball, guarantee=case.guarantee, adapt=_any(case, False, True)))
@@ -147,6 +163,7 @@ def tangent_space(case: Case) -> Release:
 ENTRIES: dict[str, Callable[[Case], Release]] = {
     make.__name__: make
     for make in (
-        summary, median, regression, people, ellipsoid, discriminant, logistic, nearest_mean, components, tangent_space
+        summary, median, regression, people, ellipsoid, discriminant, logistic, nearest_mean, public_classes, sites,
+        components, tangent_space,
     )
 }  # fmt: skip

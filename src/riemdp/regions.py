@@ -72,7 +72,7 @@ class Noisy:
         vector = None if data["vector"] is None else read_value(data["vector"], "numbers", space, "noisy")
         footpoint, off = read_value(data["footpoint"], "numbers", space, "noisy"), finite_number(data["off"], "off")
         axes = read_axes(data.get("axes"), space.dim)
-        if len(footpoint) != space.dim or off < 0 or not (axes is None or _can_be_undone(axes)):
+        if len(footpoint) != space.dim or off < 0 or not (axes is None or axes.ndim == 2):
             raise InputError("noisy is not that of a release of this space: pass what Release.save() wrote.")
         return cls(vector, footpoint, off, axes)
 
@@ -94,10 +94,6 @@ def read_axes(data: Any, dim: int) -> Array | None:
     if axes.shape not in ((dim,), (dim, dim)) or not np.isfinite(axes).all():
         raise InputError("axes are not those of a release of this space: pass what Release.save() wrote.")
     return axes
-
-
-def _can_be_undone(axes: Array) -> bool:
-    return axes.ndim == 2 and bool(np.linalg.matrix_rank(axes) == len(axes))
 
 
 class Place(Protocol):
@@ -197,7 +193,10 @@ class InCoordinates:
     def lengths(self, points: Array) -> Array:
         """Lengths of coordinates, not of geodesics from the centre: the law of the noise is one of coordinates."""
         offset = self.chart.coords(points) - self.center
-        return np.asarray(np.linalg.norm(np.linalg.solve(self.axes, offset[..., None])[..., 0], axis=-1))
+        try:
+            return np.asarray(np.linalg.norm(np.linalg.solve(self.axes, offset[..., None])[..., 0], axis=-1))
+        except np.linalg.LinAlgError:  # an axis is lost to float64: what is along it does not count, more points belong
+            return np.asarray(np.linalg.norm(offset @ np.linalg.pinv(self.axes).T, axis=-1))
 
     def rim(self, radius: float, directions: Array) -> Array:
         """By exp; coordinates to which no shortest way leads are left out."""
@@ -426,8 +425,8 @@ def records_region(release: Released, level: Any) -> Region:
     share = probability(level)
     if release.mechanism not in SHAPES:
         raise MechanismError(
-            f"mechanism = {release.mechanism!r}: the law of its noise depends on the records, so no region of stated "
-            f"coverage can be made of a release; use one of {', '.join(SHAPES)}."
+            f"mechanism = {release.mechanism!r}: the law of its noise depends on the records, or is not known here, so "
+            f"no region of stated coverage can be made of a release; use one of {', '.join(SHAPES)}."
         )
     noisy = _what_was_noisy(release)
     shape, quantile = SHAPES[release.mechanism](release, noisy, share)
