@@ -303,6 +303,7 @@ class Adaptive:
         return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)
 
     def after_center(self, allowance: Allowance, weight: float) -> Allowance:
+        """What is left when a centre has taken this part of the guarantee."""
         return allowance.after(allowance.share(weight))
 
     def _cost(self, weight: float, made: int) -> float:

@@ -1,4 +1,4 @@
-"""What an adaptive release can be expected to find, from public numbers: for plans, and of no consequence to privacy."""
+"""What an adaptive release can be expected to find, from public numbers: for plans; no guarantee depends on it."""
 
 from __future__ import annotations
 
