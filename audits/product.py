@@ -313,10 +313,14 @@ def records_of(X: Array, people: bool) -> tuple[Array, Array | None]:
 
 
 def released(case: Case) -> Points:
-    """Points as `private_mean` draws them around the private value, which is the same each time."""
+    """Points as `private_mean` draws them around the private value, which is the same each time.
+
+    Of adaptive releases the last centre, too: if all records are equal, rounds go on until noise is hardly more than
+    the rounding of a point, and means come twice by chance, but not with the same centre.
+    """
     if case.adapt:
         make = adaptive_releases(case)
-        return lambda X, size: np.stack([release.value for release in make(X, size)])
+        return lambda X, size: np.stack([[r.value, r.stages[-1].center] for r in make(X, size)])
     query, ball = case.query, case.ball
     pooled = (lambda X: pooled_value(two_sites(X, ball))) if case.sites else None
     return drawn(query, query.plan(), ball, pooled, people=case.people)
@@ -377,11 +381,13 @@ def published(case: Case, points: Points) -> Callable[..., Array]:
 def transcript(release: rd.Release, ball: rd.Ball) -> Array:
     """The value, the first and the last centre and radius, and the number of stages of one adaptive release.
 
-    The noise of the last release is of a size that was published as well, so the value counts in units of it, too.
+    What a look said shows in that number. The noise of the last release is of a size that was published as well, so the
+    value counts in units of it, too.
     """
     first, last = release.stages[0], release.stages[-1]
     places = coordinates(np.stack([release.value, first.center, last.center]), ball)
-    sizes = np.log([stage.reach for stage in (*release.stages[:2], last)])
+    radius = next((stage for stage in release.stages if stage.task == "radius"), last)
+    sizes = np.log([stage.reach for stage in (first, radius, last)])
     radii = [(places[0] - places[-1]) / last.scale, sizes, [float(len(release.stages))]]
     if isinstance(release, rd.Summary):
         radii += [release.moments.first, release.moments.second.ravel()]

@@ -272,7 +272,7 @@ def connectomes() -> Figure:
     ball = rd.Ball.from_eigenvalue_bounds(space, low=0.1)
     private = [rd.private_mean(X[:n], ball, rd.GDP(1.0)).value for n in (1000, 50)]
     titles = ["exact mean (NOT private)", "private, 1000 people, mu = 1", "private, 50 people, mu = 1"]
-    return matrices([rd.frechet_mean(X, space).point, *private], titles, "RdBu_r", -1)
+    return matrices([rd.frechet_mean(X, space).point, *private], titles, "RdBu_r", -1, ("region", "correlation"))
 
 
 def cross_spectra() -> Figure:
@@ -285,18 +285,24 @@ def cross_spectra() -> Figure:
     private = rd.private_mean(X, rd.Ball.from_eigenvalue_bounds(space, 0.2, 10.0), rd.GDP(1.0)).value
     means = [rd.frechet_mean(X, space).point, private]
     coherence = [abs(m) ** 2 / np.outer(m.diagonal().real, m.diagonal().real) for m in means]
-    return matrices(coherence, ["exact mean (NOT private)", "private mean, mu = 1"], "Blues", 0)
+    titles = ["exact mean (NOT private)", "private mean, mu = 1"]
+    return matrices(coherence, titles, "Blues", 0, ("channel", "coherence"))
 
 
-def matrices(values: list[Any], titles: list[str], colours: str, least: float) -> Figure:
-    """Matrices with entries up to 1, side by side."""
+def matrices(values: list[Any], titles: list[str], colours: str, least: float, words: tuple[str, str]) -> Figure:
+    """Matrices with entries up to 1, side by side; words for a row, and for an entry."""
     figure = Figure(figsize=(2.7 * len(values) + 0.8, 2.9), layout="constrained", facecolor="white")
     row = figure.subplots(1, len(values))
     for ax, matrix, title in zip(row, values, titles, strict=True):
         image = ax.imshow(matrix, cmap=colormaps[colours].resampled(20), vmin=least, vmax=1)
         ax.set_title(title, fontsize=9)
-        ax.set(xticks=[], yticks=[])
-    figure.colorbar(image, ax=list(row), shrink=0.8)
+        numbers = range(1, len(matrix) + 1)
+        ax.set_xticks(range(len(matrix)), numbers, fontsize=8)
+        ax.set_yticks(range(len(matrix)), numbers, fontsize=8)
+        ax.set_xlabel(words[0])
+        ax.tick_params(length=0)
+    row[0].set_ylabel(words[0])
+    figure.colorbar(image, ax=list(row), shrink=0.8, label=words[1])
     return figure
 
 

@@ -1,14 +1,18 @@
-"""Regions of the mean of the records on the spaces that `new_coverage.py` does not draw: how often they hold it.
+"""How often regions hold the mean where `new_coverage.py` does not look: on other spaces, and with `adapt=True`.
 
 `python experiments/coverage_study.py` prints a table, in some minutes; 2,000 simulated releases for each number.
+`--adapt` prints another: of releases in earnest, whose private balls leave out some of the records.
 """
 
 from __future__ import annotations
 
 import argparse
 
+import numpy as np
+
 import riemdp as rd
-from new_coverage import has, of_records
+from harness import Array
+from new_coverage import LAWS, LEVEL, POPULATIONS, Study, has, of_records, study_of
 from riemdp.regions import SHAPES
 
 SPACES: dict[str, tuple[rd.Space, float]] = {
@@ -33,11 +37,50 @@ def share(space: rd.Space, radius: float, mechanism: str, size: int) -> str:
         return ""
 
 
+def moved_into(ball: rd.Ball, points: Array) -> Array:
+    """The points in the public ball, those outside on its rim."""
+    coords = ball.space.log_coords(points, ball.inner_center)
+    lengths = np.linalg.norm(coords, axis=1, keepdims=True)
+    return ball.space.exp_coords(coords * np.minimum(1.0, ball.radius / lengths), ball.inner_center)
+
+
+def adaptive_shares(study: Study, size: int) -> list[float]:
+    """Of releases with `adapt=True`: regions that hold the mean of all records, the population's, and false alarms."""
+    rng, ball = np.random.default_rng(study.n), study.ball()
+
+    def summary() -> tuple[rd.Summary, Array]:
+        records = study.space.write(moved_into(ball, study.records(rng)), study.mean)
+        return rd.private_summary(records, ball, study.guarantee, adapt=True), records
+
+    found = np.zeros((size, 3))
+    for row in found:
+        (first, records), (second, _) = summary(), summary()
+        row[0] = first.region(LEVEL).contains(rd.frechet_mean(records, study.space).point)
+        row[1] = first.region(LEVEL, of="population").contains(study.mean)
+        row[2] = rd.compare(first, second).p_value < 1 - LEVEL
+    return [*found.mean(axis=0)]
+
+
+def print_adaptive(size: int, n: int = 1000) -> None:
+    """A line for each population."""
+    print("| adapt=True, % | the records' mean | the population's | false alarms |\n|---|---|---|---|")
+    for name in POPULATIONS:
+        for law in LAWS:
+            shares = adaptive_shares(study_of(name, law, n), size)
+            print(f"| {name}, {law} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |", flush=True)
+
+
 def main() -> None:
     """A line for each space."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=2000)
-    size = parser.parse_args().size
+    parser.add_argument("--adapt", action="store_true")
+    asked = parser.parse_args()
+    print_adaptive(asked.size) if asked.adapt else print_spaces(asked.size)
+
+
+def print_spaces(size: int) -> None:
+    """A line for each space."""
     print(f"| the records' mean, % | {' | '.join(SHAPES)} |\n|" + "---|" * (len(SHAPES) + 1))
     for name, (space, radius) in SPACES.items():
         shares = [share(space, radius, mechanism, size) for mechanism in SHAPES]

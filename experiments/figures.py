@@ -39,7 +39,8 @@ def small_copy(picture: Path, target: Path, width: int = 900, colours: int = 256
         height = round(image.height * width / image.width)
         small = image.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
     target.parent.mkdir(parents=True, exist_ok=True)
-    small.quantize(colours).save(target, optimize=True)
+    # The usual method spends its colours where there are many pixels, and the few of a small mark turn grey.
+    small.quantize(colours, method=Image.Quantize.MAXCOVERAGE, kmeans=3).save(target, optimize=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

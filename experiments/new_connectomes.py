@@ -17,6 +17,7 @@ from riemdp.plots.style import BLUE, GREEN, GREY, VERMILION, log_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
     from harness import Picture
 
@@ -62,18 +63,22 @@ def draw(results: Results) -> Picture | None:
     """Four matrices and the errors."""
     if not results["sets"]:
         return None
-    picture, (axes,) = panels(1, 5, width=2.7, height=3.0)
+    picture, (axes,) = panels(1, 5, width=2.7, height=3.8)
     for ax, (regions, which) in zip(axes, [(r, w) for r in (28, 7) for w in ("mean", "released")], strict=False):
-        _matrix(ax, results[f"{regions}: {which}"], f"{regions} regions, {'exact' if which == 'mean' else 'private'}")
+        word = "exact" if which == "mean" else "private, μ = 1"
+        image = _matrix(ax, results[f"{regions}: {which}"], f"{regions} regions, {word}")
+    below = {"location": "bottom", "shrink": 0.4, "aspect": 40, "pad": 0.03}
+    picture.colorbar(image, ax=list(axes[:4]), label="mean correlation", **below)
     _errors(axes[4], results)
     return picture
 
 
-def _matrix(ax: Axes, matrix: Array, title: str) -> None:
-    ax.imshow(matrix - np.eye(len(matrix)), cmap="RdBu_r", vmin=-0.8, vmax=0.8)
+def _matrix(ax: Axes, matrix: Array, title: str) -> AxesImage:
+    image = ax.imshow(matrix - np.eye(len(matrix)), cmap="RdBu_r", vmin=-0.8, vmax=0.8)
     ax.set(xticks=[], yticks=[])
     ax.grid(False)
     ax.set_title(title, fontsize=10)
+    return image
 
 
 def _errors(ax: Axes, results: Results) -> None:

@@ -79,14 +79,15 @@ def draw(results: Results) -> Picture | None:
 
 
 def _draw_axes(ax: Axes, results: Results) -> None:
+    ax.set_axisbelow(True)
     ax.scatter(*results["records"].T, s=8, color=GREY, linewidths=0, label=f"{results['axes']} axes")
-    ax.scatter(*results["released"].T, s=8, color=VERMILION, alpha=0.6, linewidths=0, label="private means, μ = 1")
+    ax.scatter(*results["released"].T, s=16, color=VERMILION, linewidths=0, label="private means, μ = 1")
     ax.scatter(*results["mean"].T, s=60, color=BLACK, marker="+", linewidths=1.8, label="mean of those in the ball")
     turn = np.linspace(0, 2 * np.pi, 200)
     ax.plot(np.sin(RADIUS) * np.cos(turn), np.sin(RADIUS) * np.sin(turn), color=GREEN, linewidth=1, label="public ball")
     ax.set(aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), xlabel="across the public axis", ylabel="and across")
     ax.set_title("axes of fibres, seen along the public one", fontsize=10)
-    ax.legend(fontsize=7, loc="lower left", framealpha=0.9)
+    ax.legend(fontsize=7, loc="lower left", framealpha=0.9, markerscale=1.2)
 
 
 def _draw_lengths(ax: Axes, results: Results) -> None:

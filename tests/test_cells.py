@@ -325,8 +325,9 @@ def test_labels_of_another_shape_are_refused_before_anything_is_spent(y, tmp_pat
 def test_public_labels_that_are_missing_are_refused_in_one_sentence(odd, tmp_path):
     ledger = rd.Ledger(tmp_path / "ledger.db", rd.GDP(3.0))
     for y in ([odd, *LABELS[1:]], records([odd, *LABELS[1:]])):
-        with pytest.raises(rd.InputError, match="y holds missing labels"):
-            PrivateMDM(ball=BALL, guarantee=rd.GDP(1.0), ledger=ledger).fit(GOOD, y)
+        for kind, instead in {PrivateMDM: "private_labels=True", PrivateLogisticRegression: "classes="}.items():
+            with pytest.raises(rd.InputError, match=f"y holds missing labels.* or {instead}"):
+                kind(ball=BALL, guarantee=rd.GDP(1.0), ledger=ledger).fit(GOOD, y)
     assert ledger.history() == []
 
 

@@ -653,6 +653,15 @@ def test_a_plan_is_that_of_the_library(here):
     assert [line.split()[0] for line in lines if "-laplace" in line or "kng" in line] == [p.mechanism for p in expected]
 
 
+def test_a_plan_needs_a_size_where_there_are_several(here):
+    asked = ["--records", "409", "--radius", "0.2", "--epsilon", "1", "--json"]
+    found = json.loads(run("plan", "--space", "rotations", *asked).stdout)
+    assert found == json.loads(run("plan", "--space", "rotations", "--size", "3", *asked).stdout)
+    refused = run("plan", "--space", "spd-affine", *asked)
+    assert refused.exit_code == 2
+    assert "--size is missing: pass the k of --space spd-affine." in refused.stderr
+
+
 def test_a_plan_by_eigenvalues_and_its_picture(here):
     result = run(*"plan --space spd-affine --size 3 --records 500 --eigenvalues 0.1 10 --mu 1 --plot errors.svg".split())
     assert (result.exit_code, result.stderr) == (0, "")

@@ -91,3 +91,8 @@ def test_what_is_refused_spends_nothing(folder, wrong):
     done = run(*wrong, "--ledger", "l.db", "--budget-mu", 1)
     assert done.exit_code == 2, done.output
     assert not (folder / "l.db").exists()
+
+
+def test_a_part_of_a_file_is_named_as_it_was_typed(folder):
+    done = run("regress", "data.npz:X", *PLACE, "--on", "data.npz:X", "--bounds", 20, 90, "--mu", 1)
+    assert "--on data.npz:X has shape" in done.output

@@ -91,9 +91,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# A geodesic regression has the records for its response: fit(X, t) and predict(t), not fit(X, y) and predict(X).
+# A geodesic regression has the records for its response: y are the numbers t, and it is predict(t), not predict(X).
 OTHER_ROLES = {
-    "check_fit_score_takes_y": "the second argument of fit is t, not y",
     "check_n_features_in_after_fitting": "predict takes t, which has no features",
     "check_fit2d_predict1d": "predict takes t, a list of numbers",
     "check_estimators_pickle": "predict is given X, whose missing values are none of t",
@@ -539,6 +538,16 @@ def test_mistakes_cost_nothing(kind, options, error, text, ledger):
         model.fit(*two_classes())
     assert entries(ledger) == []
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@kinds
+@pytest.mark.parametrize("flat", [np.full(60, 0.123456), [0.123456] * 60, np.full(60, 0.123456 + 0j), 0.123456])
+def test_numbers_in_a_row_are_refused_and_not_shown(kind, flat, ledger):
+    for ball in (BALL, AroundZero(2.0)):
+        with pytest.raises(rd.InputError, match=r"^X (has shape|is complex)") as refused:
+            kind(ball=ball, guarantee=rd.PureDP(1.0), ledger=ledger).fit(flat, two_classes()[1])
+        assert "123456" not in str(refused.value)
+    assert entries(ledger) == []
 
 
 @pytest.mark.parametrize("private_labels", [False, True])

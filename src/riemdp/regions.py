@@ -425,8 +425,8 @@ def records_region(release: Released, level: Any) -> Region:
     share = probability(level)
     if release.mechanism not in SHAPES:
         raise MechanismError(
-            f"mechanism = {release.mechanism!r}: the law of its noise depends on the records, so no region of stated "
-            f"coverage can be made of a release; use one of {', '.join(SHAPES)}."
+            f"mechanism = {release.mechanism!r}: the law of its noise depends on the records, or is not known here, so "
+            f"no region of stated coverage can be made of a release; use one of {', '.join(SHAPES)}."
         )
     noisy = _what_was_noisy(release)
     shape, quantile = SHAPES[release.mechanism](release, noisy, share)

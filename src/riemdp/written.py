@@ -57,15 +57,18 @@ def as_ball(value: Ball | BallMapping, shape: tuple[int, ...] | None = None) -> 
 
 def _space(value: BallMapping, shape: tuple[int, ...] | None) -> Space:
     kind: Any = _space_class(value.get("space", value.get("metric")))
-    if not inspect.signature(kind).parameters:
+    parameters = inspect.signature(kind).parameters
+    if not parameters:
         return kind()  # type: ignore[no-any-return]
+    first = next(iter(parameters.values()))
     size = value.get("size") if "size" in value or shape is None else kind.size_in(ArrayForm(shape))
     if size is None:
-        raise InputError("size is missing in the ball: write the d or k of its space.")
+        raise InputError(f"size is missing in the ball: write the {first.name} of {kind.__name__}.")
     curvature = {"curvature": _number(value["curvature"])} if "curvature" in value else {}
-    if curvature and "curvature" not in inspect.signature(kind).parameters:
+    if curvature and "curvature" not in parameters:
         raise InputError(f"curvature does not fit space = {value['space']!r} in the ball: leave it out.")
-    space: Space = kind(whole_number(size, "size", 1), **curvature)
+    is_length = first.annotation in (float, "float")
+    space: Space = kind(_number(size) if is_length else whole_number(size, "size", 1), **curvature)
     return space
 
 

@@ -44,6 +44,16 @@ def test_project_takes_bases_projectors_and_covariances():
     assert not SPACE.contains(np.eye(6)[None] - projectors).any()  # of another dimension
 
 
+def test_vectors_in_the_rows_of_a_square_matrix_are_not_taken_for_one():
+    lines = rd.Grassmann(5)
+    vectors = np.random.default_rng(0).standard_normal((5, 5))
+    with pytest.raises(rd.InputError, match=r"far from symmetric.* pass bases, in columns, of shape \(..., 5, 1\)"):
+        lines.project(vectors)
+    with pytest.raises(rd.InputError, match=r"space.project\(\) makes such of bases \(..., n, p\)"):
+        lines.project(np.ones((6, 5)))
+    assert lines.contains(lines.project(vectors[..., None])).all()
+
+
 @pytest.mark.parametrize("raw", [np.zeros((6, 2)), np.ones((6, 2)), np.full((6, 2), np.nan), np.eye(6), np.full((6, 6), np.inf), -np.eye(6)], ids=str)
 def test_what_tells_no_subspace_is_refused(raw):
     with pytest.raises(rd.InputError, match=r"raw cannot be projected .* leave out records"):

@@ -146,6 +146,18 @@ def test_a_product_holds_complex_points_as_pairs():
     assert np.array_equal(rd.Release.from_dict(json.loads(json.dumps(release.to_dict()))).value, release.value)
 
 
+@pytest.mark.parametrize("odd", [None, "text", 1.0, np.eye(3), [1.0, 2.0], [[1.0, None], [0.0, 1.0]]], ids=repr)
+@pytest.mark.parametrize("make", [list, lambda records: np.array([*records, None], dtype=object)[:-1], tuple], ids=["list", "objects", "tuple"])
+def test_a_record_of_another_form_never_raises_and_leaves_the_others(odd, make):
+    space = rd.HPDAffine(2)
+    x = space.random_point(6, 0)
+    read = space.numbers(make([odd, *x]))
+    assert read.dtype == np.complex128
+    assert np.array_equal(read[1:], x)
+    assert np.isnan(read[0]).any()
+    assert space.contains(rd.private_mean(make([odd, *x]), rd.Ball(space, np.eye(2), 1.0), rd.PureDP(1.0)).value)
+
+
 @pytest.mark.parametrize("kind", [rd.PrivateMDM, rd.PrivateLDA, rd.PrivateLogisticRegression])
 @pytest.mark.parametrize("space", [rd.HPDAffine(2), rd.HPDLogEuclidean(2)], ids=repr)
 def test_classifiers_take_complex_matrices_and_use_their_phases(kind, space):

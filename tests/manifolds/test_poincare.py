@@ -49,6 +49,8 @@ def test_the_rim_is_outside_and_nothing_reaches_it():
     far = DISC.exp(DISC.from_coordinates([200.0, 0.0], [0.0, 0.0]), [0.0, 0.0])
     assert np.linalg.norm(far) < 1
     assert DISC.contains(far)
+    with pytest.raises(rd.InputError, match=r"raw\[1\] cannot be projected .* not inside the Poincaré ball"):
+        DISC.project([[0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(rd.InputError, match=r"a\[1\] is not a point"):
         DISC.dist([[0.0, 0.0], [1.0, 0.0]], [0.0, 0.0])
 

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 import riemdp as rd
 from riemdp.manifolds import space_class
 from riemdp.manifolds.description import ArrayForm
+from riemdp.written import as_ball
 
 SPACE = rd.RigidMotions(0.5)
 
@@ -36,6 +37,18 @@ def test_logs_are_homogeneous_vectors():
     np.testing.assert_allclose(SPACE.exp(v, a), b, atol=1e-13)
 
 
+def test_scipys_rigid_transforms_are_read():
+    transform = pytest.importorskip("scipy.spatial.transform")
+    if not hasattr(transform, "RigidTransform"):
+        pytest.skip("SciPy has them from 1.16 on")
+    x = motions(5)
+    theirs = transform.RigidTransform.from_matrix(x)
+    for given in (theirs, list(theirs)):
+        np.testing.assert_allclose(SPACE.project(given), x, atol=1e-14)
+    release = rd.private_mean(theirs, rd.Ball(SPACE, np.eye(4), 1.2), rd.GDP(1.0))
+    assert SPACE.contains(release.value)
+
+
 def test_what_is_no_rigid_motion_is_refused():
     bad = motions(3)
     bad[1, 3] = [0, 0, 0.1, 1]
@@ -60,3 +73,7 @@ def test_releases_are_rigid_motions(mechanism):
 def test_the_unit_of_length_is_never_guessed():
     with pytest.raises(rd.InputError, match="--size"):
         space_class("rigid-motions").size_in(ArrayForm((10, 4, 4)))
+    written = {"space": "rigid-motions", "center": "identity", "radius": 1.0}
+    with pytest.raises(rd.InputError, match="write the length of RigidMotions"):
+        rd.plan(written, n=100, guarantee="epsilon=1")
+    assert as_ball({**written, "size": 0.05}).space == rd.RigidMotions(0.05)

@@ -44,6 +44,7 @@ def test_project_takes_what_people_have():
     np.testing.assert_allclose(SPACE.project(r.as_quat(scalar_first=True), scalar_first=True), expected, atol=1e-14)
     np.testing.assert_allclose(SPACE.project(r[:3].as_rotvec(), form="rotvec"), expected[:3], atol=1e-14)
     np.testing.assert_allclose(SPACE.project(r[0]), expected[0], atol=1e-14)
+    np.testing.assert_allclose(SPACE.project(list(r)), expected, atol=1e-14)  # a list of single ones
     noisy = expected + 1e-3 * np.random.default_rng(0).standard_normal(expected.shape)
     left, _, right = np.linalg.svd(noisy)
     np.testing.assert_allclose(SPACE.project(noisy), left @ right, atol=1e-13)
@@ -62,9 +63,25 @@ def test_project_takes_what_people_have():
         ([1j, 0, 0, 1.0], {}, "complex"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_is_no_rotation_is_refused(raw, options, words):
     with pytest.raises(rd.InputError, match=words):
         SPACE.project(raw, **options)
+
+
+def test_quaternions_for_points_are_refused_with_the_way_to_make_points_of_them():
+    with pytest.raises(rd.InputError, match=r"takes shape \(..., 3, 3\); space.project\(\) makes such of quaternions"):
+        rd.private_mean(some().as_quat(), rd.Ball.largest(SPACE), rd.PureDP(1.0))
+    with pytest.raises(rd.InputError, match=r"takes shape \(..., 3\)\."):  # coordinates are something else
+        SPACE.from_coordinates(np.ones((5, 4)), np.eye(3))
+
+
+def test_a_list_of_rotations_is_read_as_their_stack_is_and_what_else_is_in_it_counts_as_unusable():
+    turns = some()
+    np.testing.assert_array_equal(SPACE.numbers(list(turns)), turns.as_matrix())
+    odd = SPACE.numbers([None, *turns, "text", turns[:2]])
+    np.testing.assert_array_equal(odd[1:51], turns.as_matrix())
+    assert np.isnan(odd[[0, 51, 52]]).all()
 
 
 def test_both_ways_find_the_same_quaternions():

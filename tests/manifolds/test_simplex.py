@@ -103,3 +103,8 @@ def test_counts_that_are_not_finite_are_none_and_batches_must_fit():
             SPACE.project([1.0, bad, 2.0, 3.0])
     with pytest.raises(rd.InputError, match="leading axes do not broadcast"):
         SPACE.exp(np.zeros((3, 4)), SPACE.random_point(2, 0))
+
+
+def test_what_it_lacks_is_said_of_it_and_not_of_the_sphere_behind_it():
+    with pytest.raises(rd.MechanismError, match=r"^Simplex\(k=4\) has no landmarks"):
+        rd.private_mean(np.full((9, 4), 0.25), rd.Ball.largest(rd.Simplex(4)), rd.PureDP(1.0), mechanism="pointwise-laplace")

@@ -115,6 +115,53 @@ def test_on_every_path_the_stages_add_up_to_the_whole_and_no_more():
     assert len(counts) >= 3
 
 
+LINE = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
+
+
+@pytest.mark.parametrize("guarantee", [rd.PureDP(1.0), rd.ApproxDP(1.0, 1e-6)], ids=repr)
+def test_on_a_line_a_cheap_look_says_whether_a_radius_is_worth_its_price(guarantee):
+    """Of 3,000 records that fill the ball, with e^-30 for another answer, and of equal ones, with 2^-20."""
+    wide, equal = (rd.private_mean(X, LINE, guarantee, adapt=True)
+                   for X in (np.linspace(-1, 1, 3000)[:, None], np.full((3000, 1), 0.3)))  # fmt: skip
+    assert [stage.task for stage in wide.stages] == ["centre", "look", "mean"]
+    assert wide.ball.radius == 1.0
+    assert wide.clipping is None
+    assert [stage.task for stage in equal.stages][:3] == ["centre", "look", "radius"]
+    assert equal.ball.radius < 0.5
+    for release in (wide, equal):
+        whole, *parts = (Fraction(repr(one.epsilon)) for one in (rd.PureDP(1.0), *(stage.guarantee for stage in release.stages)))
+        assert (1 - Fraction(1, 10**12)) * whole < sum(parts) <= (1 + Fraction(1, 10**4)) * whole  # delta 1e-6 is worth a little
+        assert parts[1] == Fraction(2, 100)
+
+
+def test_looks_are_left_out_where_radii_are_cheap_or_rounds_are_counted():
+    for ball, guarantee, adapt in ((LINE, rd.GDP(1.0), True), (PLANE, rd.PureDP(1.0), True),
+                                   (LINE, rd.PureDP(1.0), Adaptation(rounds=1))):  # fmt: skip
+        assert adaptive_for(Query(ball, 3000, guarantee, adapt=adapt)).look == 0
+
+
+def test_a_look_leaves_enough_for_the_mean():
+    """Shares that would leave the least without it allow no round."""
+    shares = Adaptation(center_share=0.35, radius_share=0.24)
+    assert adaptive_for(Query(LINE, 3000, rd.PureDP(1.0), adapt=shares)) is None
+    assert adaptive_for(Query(LINE, 3000, rd.GDP(1.0), adapt=shares)) is not None
+
+
+@pytest.mark.parametrize("n", [600, 3000])
+@pytest.mark.parametrize("kind", study.KINDS)
+def test_records_that_fill_a_line_lose_little_with_pure_epsilon(kind, n):
+    """At most 1.25 times the error of the plain release, the last noise averaged over instead of drawn."""
+    X = study.into_unit_ball(study.KINDS[kind](n, 1, 1.0, np.random.default_rng(0)))
+    how, records, chance = adaptive_for(Query(LINE, n, rd.PureDP(1.0), adapt=True)), Bounded(X, LINE), Seeded(np.random.default_rng(1))
+    squares = []
+    for _ in range(100):
+        found = how.find(records, chance)
+        moved = np.clip(X, found.body.ball.center - found.body.radius, found.body.ball.center + found.body.radius)
+        noise = how.last_query(found.body, found.allowance.rest).plan().expected_error
+        squares.append(noise**2 + float(moved.mean() - X.mean()) ** 2)
+    assert math.sqrt(np.mean(squares)) < 1.25 * rd.plan(LINE, n, rd.PureDP(1.0))[0].expected_error
+
+
 def test_noise_takes_the_shape_of_the_records_where_that_pays():
     """Long in one of eight directions, that of no axis: half the error of a ball; and round records get no shape."""
     rng, ball = np.random.default_rng(0), rd.Ball(rd.Euclidean(8), np.zeros(8), 20.0)
@@ -174,6 +221,14 @@ def test_descriptors_of_oct_images_gain_what_was_promised(label, shared_data):
         for name, least in (("printed", 5.0), ("tight", 2.5)):
             records, ball = study.flattened(descriptors, study.balls(1)[name])
             assert study.gain(records, ball, guarantee, True, 8) >= least
+
+
+@pytest.mark.parametrize("space", [rd.Correlations(2), rd.Sphere(2), rd.Euclidean(1)], ids=repr)
+def test_equal_records_stop_where_a_point_in_float64_shows_no_more(space):
+    """Noise is never less than 2^-44 of the given radius, and not much more: rounds got that far."""
+    ball = rd.Ball(space, space.origin, 0.5)
+    release = rd.private_mean(np.broadcast_to(space.origin, (500, *space.point_shape)), ball, rd.GDP(1.0), adapt=True)
+    assert 2.0**-44 < release.expected_error / ball.radius < 2.0**-30
 
 
 def test_a_ball_too_large_for_float64_is_no_obstacle():

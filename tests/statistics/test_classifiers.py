@@ -351,7 +351,8 @@ def test_class_weights_are_public_and_move_the_border():
 
 MISTAKES = [
     ({"class_weight": "balanced"}, "counts private labels"),
-    ({"class_weight": {"z": 1.0}}, "mapping from classes"),
+    ({"class_weight": [1.0]}, "mapping from classes"),
+    ({"class_weight": {"z": 1.0}}, "class_weight has 'z'"),
     ({"class_weight": {"a": 0.0}}, "above 0"),
     ({"class_weight": {"a": math.nan}}, "class_weight"),
     ({"classes": []}, "classes"),

@@ -17,6 +17,7 @@ from riemdp.balls import Ball
 from riemdp.cli.app import app
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS
+from riemdp.mechanisms.wrapped import WRAPPED_LAPLACE
 from riemdp.plots import plot_release
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.reservation import Reservation
@@ -273,6 +274,50 @@ def test_values_of_every_kind_are_read():
         assert rd.Release.from_dict(known | {"kind": kind, "value": value}).value.tolist() == value
 
 
+# --- beside a mechanism of somebody else's ---------------------------------------------------------------------------
+
+
+class Own:
+    """Takes coordinates as wrapped ones do, and is none of them."""
+
+    name = "own-laplace"
+
+    def __getattr__(self, name):
+        return getattr(WRAPPED_LAPLACE, name)
+
+
+TIMES, LABELS = np.linspace(-1, 1, 400), np.arange(400) % 2
+ENTRIES = {
+    "summary": lambda X, ball, **ask: rd.private_summary(X, ball, PURE, **ask),
+    "plan": lambda X, ball: rd.plan(ball, 400, PURE, statistic="summary"),
+    "median": lambda X, ball: rd.private_median(X, ball, PURE),
+    "regression": lambda X, ball: rd.private_regression(X, TIMES, ball, PURE, t_bounds=(-1, 1)),
+    "labels": lambda X, ball: rd.PrivateMDM(ball=ball, guarantee=PURE, private_labels=True, classes=[0, 1]).fit(X, LABELS),
+    "discriminant": lambda X, ball: rd.PrivateLDA(ball=ball, guarantee=PURE, classes=[0, 1]).fit(X, LABELS),
+    "sums": lambda X, ball: rd.private_summary_of_sums([rd.site_sum(X, ball, site="A", study="S", second="full")], PURE),
+    "ellipsoid": lambda X, ball: rd.private_mean(X, rd.Ellipsoid(ball.space, ball.center, [0.5, 1.0], 0.4), PURE),
+}  # fmt: skip
+PURE = rd.PureDP(1.0)
+
+
+@pytest.mark.filterwarnings("ignore::riemdp.UselessRelease", "ignore::riemdp.NoAdaptation")
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_mechanism_of_ones_own_disturbs_no_statistic(entry, monkeypatch):
+    """What relies on the law of wrapped noise passes it over, and refuses it by name before anything is paid."""
+    monkeypatch.setitem(MECHANISMS, Own.name, Own())
+    ENTRIES[entry](*data(rd.Sphere(2)))
+
+
+def test_it_is_refused_by_name_where_its_law_is_not_known(monkeypatch, tmp_path):
+    monkeypatch.setitem(MECHANISMS, Own.name, Own())
+    X, ball = data(rd.Sphere(2))
+    ledger = rd.Ledger(tmp_path / "ledger.db", PURE)
+    assert rd.private_mean(X, ball, PURE, mechanism=Own.name).mechanism == Own.name
+    with pytest.raises(rd.MechanismError, match="mechanism = 'own-laplace': this statistic relies on the noise of 'wrapped-l"):
+        rd.private_summary(X, ball, PURE, mechanism=Own.name, ledger=ledger)
+    assert ledger.history() == []
+
+
 # --- planned once --------------------------------------------------------------------------------------------------
 
 
@@ -302,11 +347,12 @@ def test_a_release_is_planned_once(options, calibrations):
         assert [name for name, *_ in calibrations] == ["wrapped-gaussian"]
 
 
-@pytest.mark.parametrize("maker", ["mdm", "labels", "sums", "simulate"])
+@pytest.mark.parametrize("maker", ["summary", "mdm", "labels", "sums", "simulate"])
 def test_so_are_those_of_estimators_sites_and_simulations(maker, calibrations):
     X, ball = data(rd.Sphere(2))
     y, ask = np.arange(400) % 2, {"ball": ball, "guarantee": rd.GDP(1.0)}
     {
+        "summary": lambda: rd.private_summary(X, ball, rd.GDP(1.0)),
         "mdm": lambda: rd.PrivateMDM(**ask).fit(X[:399], y[:399]),  # classes of different size
         "labels": lambda: rd.PrivateMDM(**ask, private_labels=True, classes=[0, 1]).fit(X, y),
         "sums": lambda: rd.private_mean_of_sums([rd.site_sum(X, ball, site="A", study="S")], rd.GDP(1.0)),

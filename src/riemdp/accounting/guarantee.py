@@ -462,12 +462,13 @@ class PureDP(Guarantee):
     Raises
     ------
     InputError
-        If a parameter is not a number within its limits.
+        If epsilon is not a number above 0.
 
     See Also
     --------
     Guarantee : What all guarantees can do.
-    compose : What several guarantees spend together.
+    ApproxDP : But for events of a small probability.
+    compose : Epsilons add up; as (epsilon, delta), many of them come to less.
 
     Examples
     --------
@@ -496,12 +497,13 @@ class GDP(Guarantee):
     Raises
     ------
     InputError
-        If a parameter is not a number within its limits.
+        If mu is not a number above 0.
 
     See Also
     --------
     Guarantee : What all guarantees can do.
-    compose : What several guarantees spend together.
+    ZCDP : What it implies.
+    compose : Squares of mu add up.
 
     Examples
     --------
@@ -530,12 +532,13 @@ class ZCDP(Guarantee):
     Raises
     ------
     InputError
-        If a parameter is not a number within its limits.
+        If rho is not a number above 0.
 
     See Also
     --------
     Guarantee : What all guarantees can do.
-    compose : What several guarantees spend together.
+    GDP : What Gaussian noise gives, which is more.
+    compose : Values of rho add up.
 
     Examples
     --------
@@ -566,12 +569,13 @@ class RDP(Guarantee):
     Raises
     ------
     InputError
-        If a parameter is not a number within its limits.
+        If alpha is not above 1, or epsilon not above 0.
 
     See Also
     --------
     Guarantee : What all guarantees can do.
-    compose : What several guarantees spend together.
+    ZCDP : For all orders at once.
+    compose : At one order, epsilons add up.
 
     Examples
     --------
@@ -603,12 +607,13 @@ class ApproxDP(Guarantee):
     Raises
     ------
     InputError
-        If a parameter is not a number within its limits.
+        If epsilon is not above 0, or delta not between 0 and 1.
 
     See Also
     --------
     Guarantee : What all guarantees can do.
-    compose : What several guarantees spend together.
+    PureDP : Without exceptions.
+    GDP : What Gaussian noise gives before a delta is chosen.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from riemdp.manifolds import (
     KendallShapes,
     Product,
     Rotations,
+    Simplex,
     Space,
     SPDAffine,
     SPDLogEuclidean,
@@ -36,6 +37,7 @@ READERS: dict[tuple[str, str], Callable[[Any], Space]] = {
     ("HPDMatrices", "HPDLogEuclideanMetric"): lambda space: HPDLogEuclidean(space.n),
     ("_SpecialOrthogonalMatrices", "BiInvariantMetric"): lambda space: _rotations(space),
     ("Grassmannian", "GrassmannianCanonicalMetric"): lambda space: Grassmann(space.n, space.p),
+    ("CategoricalDistributions", "CategoricalMetric"): lambda space: Simplex(space.dim + 1),
     ("PreShapeSpace", "PreShapeMetric"): lambda space: _shapes(space),
     ("PreShapeSpace", "KendallShapeMetric"): lambda space: _shapes(space),
     ("ProductManifold", "ProductRiemannianMetric"): lambda space: Product(*map(from_geomstats, space.factors)),
@@ -52,7 +54,7 @@ def from_geomstats(space: Any) -> Space:
     space : geomstats.geometry.base.Manifold
         Euclidean, Hypersphere, Hyperboloid, PoincareBall, SPDMatrices and HPDMatrices (the metric decides),
         SpecialOrthogonal(3) of matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
-        of shapes), Grassmannian(n, p) with p <= n/2, or a ProductManifold of such.
+        of shapes), Grassmannian(n, p) with p <= n/2, CategoricalDistributions, or a ProductManifold of such.
 
     Returns
     -------
@@ -75,7 +77,9 @@ def from_geomstats(space: Any) -> Space:
     >>> type(hypersphere).__name__, rd.from_geomstats(hypersphere)
     ('Hypersphere', Sphere(d=2, curvature=1.0))
     """
-    names = type(space).__name__, type(getattr(space, "metric", None)).__name__
+    if isinstance(space, type) or not hasattr(space, "metric"):
+        raise InputError(f"space = {space!r:.100} is no space of geomstats, such as Hypersphere(2): {OWN}.")
+    names = type(space).__name__, type(space.metric).__name__
     if names not in READERS:
         raise InputError(f"space = {names[0]} of geomstats with the metric {names[1]} is none of riemdp: {OWN}.")
     return READERS[names](space)
@@ -145,9 +149,13 @@ def _imported(maker: Callable[[Any], Any], space: Space) -> Any:
 
 
 def _geometry(module: str, name: str) -> Any:
+    return _found(f"geometry.{module}", name)
+
+
+def _found(module: str, name: str) -> Any:
     from importlib import import_module
 
-    return getattr(import_module(f"geomstats.geometry.{module}"), name)
+    return getattr(import_module(f"geomstats.{module}"), name)
 
 
 def _equipped(module: str, kind: str, metric: str, size: int) -> Any:
@@ -183,5 +191,6 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "Rotations": lambda space: _geometry("special_orthogonal", "SpecialOrthogonal")(space.dim),
     "Grassmann": lambda space: _geometry("grassmannian", "Grassmannian")(space.n, space.p),
     "KendallShapes": _of_shapes,
+    "Simplex": lambda space: _found("information_geometry.categorical", "CategoricalDistributions")(space.dim),
     "Product": _product,
 }

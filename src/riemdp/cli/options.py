@@ -55,10 +55,11 @@ def parse_space(name: str, size: int | None, curvature: float | None = None) -> 
 
 def _of_size(kind: Any, name: str, size: int | None, **options: float) -> Space:
     """The space of this kind and size; where there is only one, its size is its dimension, and need not be said."""
-    if not inspect.signature(kind).parameters:
+    parameters = list(inspect.signature(kind).parameters)
+    if not parameters:
         return _only(kind(), name, size)
     if size is None:
-        raise InputError(f"--size is missing: pass that of --space {name}, {_SIZE[0].lower()}{_SIZE[1:]}.")
+        raise InputError(f"--size is missing: pass the {parameters[0]} of --space {name}.")
     try:
         space: Space = kind(size, **options)
     except RiemdpError:
@@ -271,7 +272,7 @@ _STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "cla
 PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Output", "Workers (Dask)"
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
 _FILES = ".npy, .npz (file.npz:key), .csv, .parquet, .zarr, folder or pattern of .npy."
-_SIZE = "Dimension d, size k of matrices, or number of landmarks"
+_SIZE = "Dimension d, size k of matrices, number of landmarks, or length of rigid motions"
 _CENTER = f"{', '.join(center_names())}, or a file."
 _RADIUS = "Of the public ball that holds the records."
 

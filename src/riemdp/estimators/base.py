@@ -80,6 +80,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """Arrays as scikit-learn wants them; no value of a record raises."""
         records = self._numbers(X)
+        _require_rows(records)
         is_complex = np.iscomplexobj(records)
         check: Callable[..., Any] = check_X_y if y else check_array
         found = check(
@@ -151,6 +152,13 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def _require_rows(records: Any) -> None:
+    """Raise if there is no axis but that of the records: scikit-learn would show what it refuses."""
+    if np.ndim(records) < 2:
+        how = "with X[:, None] if each record is one number, with X[None] if all of it is one record"
+        raise InputError(f"X has shape {np.shape(records)}: Reshape your data, {how}.")
 
 
 def _pairs(records: Array) -> Array:

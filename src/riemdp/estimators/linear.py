@@ -151,7 +151,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
             return records, classes, _labels(y.compute() if is_dask(y) else y, len(records), classes)
         if is_dask(X):
             raise InputError("X is a Dask array: pass classes=, the public list of all labels.")
-        _require_labels(y)
+        _require_labels(y, "classes=, the public list of all labels")
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         classes, places = np.unique(labels, return_inverse=True)
@@ -162,8 +162,10 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         given: Any = {} if self.class_weight is None else self.class_weight
         if given == "balanced":
             raise InputError("class_weight = 'balanced' counts private labels: pass a mapping of public weights.")
-        if not isinstance(given, Mapping) or any(label not in classes for label in given):
+        if not isinstance(given, Mapping):
             raise InputError(f"class_weight = {given!r}: pass a mapping from classes to weights.")
+        if unknown := [label for label in given if label not in classes]:
+            raise InputError(f"class_weight has {unknown[0]!r}: pass weights of {', '.join(map(str, classes))}.")
         weights = np.array([finite_number(given.get(label, 1.0), "class_weight") for label in classes.tolist()])
         if not (weights > 0).all():
             raise InputError(f"class_weight = {given!r}: pass weights above 0.")

@@ -179,7 +179,7 @@ class PrivateMDM(
         return self
 
     def _fit_public_labels(self, X: Any, y: Any, groups: Any) -> None:
-        _require_labels(y)
+        _require_labels(y, "private_labels=True")
         records, labels = self._validated(X, y)
         check_classification_targets(labels)
         self.ball_, self.classes_ = self._public_ball(records), np.unique(labels)
@@ -338,11 +338,11 @@ class PrivateMDM(
 # --- labels ----------------------------------------------------------------------------------------------
 
 
-def _require_labels(y: Any) -> None:
-    """Raise if some label is missing or no label at all: they are public here."""
+def _require_labels(y: Any, instead: str) -> None:
+    """Raise if some label is missing or no label at all: they are public here; `instead` is what keeps them private."""
     is_plain = isinstance(getattr(y, "dtype", None), np.dtype) and y.dtype.kind != "O"
     if y is not None and not is_plain and np.iterable(y) and not all(map(equals_itself, y)):
-        raise InputError("y holds missing labels, or lists: pass one label for each record, or private_labels=True.")
+        raise InputError(f"y holds missing labels, or lists: pass one label for each record, or {instead}.")
 
 
 def _require_membership(membership: str, people: list[set[int]]) -> None:
@@ -356,7 +356,7 @@ def _require_membership(membership: str, people: list[set[int]]) -> None:
 
 def _public_classes(classes: Any) -> Array:
     if classes is None or np.ndim(classes) != 1 or len(classes) == 0:
-        raise InputError(f"classes = {classes!r}: with private_labels=True pass the public list of all labels.")
+        raise InputError(f"classes = {classes!r}: pass the public list of all labels, since they are private.")
     return np.unique(np.asarray(classes))
 
 

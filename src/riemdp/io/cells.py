@@ -68,7 +68,7 @@ def numbers(X: Any, shape: Shape | None, complex_shape: Shape | None = None) -> 
     """X itself if its type is one of numbers (or no array at all), else an array of the numbers in its cells.
 
     `shape` is that of a record: None if it is not known, then most records of a list have it. `complex_shape` is
-    another one that records may have, of complex numbers.
+    one that records of complex numbers may have: the same, or without the axis that holds their two parts.
     """
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
@@ -152,9 +152,10 @@ def _row(record: Any, shape: Shape) -> list[float]:
 
 
 def _complex_row(record: Any, shape: Shape, complex_shape: Shape) -> list[complex]:
-    """The last axis of `shape` holds the two parts of a complex number."""
-    if (cells := _quietly(lambda value: _cells(value, shape), record)) is not None:
-        parts = [number(cell) for cell in cells]
+    """Complex numbers; where `shape` has an axis more, its last one, it holds the two parts of each."""
+    pairs = _quietly(lambda value: _cells(value, shape), record) if shape != complex_shape else None
+    if pairs is not None:
+        parts = [number(cell) for cell in pairs]
         return [complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
     whole = _quietly(lambda value: _cells(value, complex_shape), record)
     return [complex(math.nan)] * math.prod(complex_shape) if whole is None else list(map(complex_number, whole))

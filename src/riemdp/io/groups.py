@@ -62,7 +62,7 @@ def _ids(path: Path, key: str, option: str) -> Any:
     if suffix == ".npy":
         return _npy(path, option)
     if suffix == ".npz":
-        return _in_a_row(_npz(path, key), path, option)
+        return _in_a_row(_npz(path, key), f"{path}:{key}" if key else path, option)
     if suffix == ".zarr":
         return _in_a_row(_zarr(path), path, option)
     raise InputError(f"{option} {path} has no known format: pass {FORMS}.")
@@ -74,12 +74,12 @@ def _npy(path: Path, option: str) -> Any:
         return np.asarray(_in_a_row(np.load(path, mmap_mode="r", allow_pickle=False), path, option))
 
 
-def _in_a_row(array: Any, path: Path, option: str) -> Any:
+def _in_a_row(array: Any, name: Path | str, option: str) -> Any:
     """One id each: a table with one column is as good."""
     if len(array.shape) == 2 and array.shape[1] == 1:
         return np.asarray(array)[:, 0]
     if len(array.shape) != 1:
-        raise InputError(f"{option} {path} has shape {tuple(array.shape)}: pass one for each record.")
+        raise InputError(f"{option} {name} has shape {tuple(array.shape)}: pass one for each record.")
     return array
 
 

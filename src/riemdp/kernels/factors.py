@@ -72,6 +72,7 @@ class FactorSum:
     conditioning: float  # sum of `conditioning`; NaN if a matrix has no factor, infinite if one has hardly any
     squares: float  # sum of the charts' squared lengths
     asymmetry: float  # > 0 if some record is not symmetric within SYMMETRY_TOL
+    chain: int  # of additions that a number takes part in, at most, and 16 more
     k: int
 
     @property
@@ -83,11 +84,8 @@ class FactorSum:
     @property
     def rounding(self) -> float:
         """Bound on the error of `total / count`, first order in u: docs/proofs/spaces/spd_log_cholesky.md."""
-        grain = _share(self.count, self.k)
-        steps = TOGETHER + WIDTH + grain // BLOCK if _compiled(self.count, self.k) else grain
-        chain = steps + 16 + self.count // grain
         mean = self.conditioning / self.count
-        return factor_rounding(self.k, mean) + UNIT_ROUNDOFF * chain * math.sqrt(self.squares / self.count)
+        return factor_rounding(self.k, mean) + UNIT_ROUNDOFF * self.chain * math.sqrt(self.squares / self.count)
 
 
 def factor_rounding(k: int, conditioned: float) -> float:
@@ -95,20 +93,34 @@ def factor_rounding(k: int, conditioned: float) -> float:
     return 2 * (k + 2) * UNIT_ROUNDOFF * conditioned
 
 
-def _share(n: int, k: int) -> int:
-    """Records per task: a single one if there is little to do, else eight, or more of a few milliseconds each."""
-    if not _compiled(n, k):
-        return _grain(n, k)
-    if n * k**2 < ONE_THREAD:
-        return n
-    return BLOCK * min(-(-n // (8 * BLOCK)), max(1, LONG // (k**2 * BLOCK)))
+@dataclass(frozen=True)
+class _Way:
+    """How the factors of n matrices are found: by which code, and how many in one task."""
+
+    compiled: bool
+    grain: int
+
+    @classmethod
+    def of(cls, n: int, k: int) -> _Way:
+        """A single task if there is little to do, else eight, or more of a few milliseconds each."""
+        if not _compiled(n, k, "cholesky"):
+            return cls(False, _grain(n, k))
+        if n * k**2 < ONE_THREAD:
+            return cls(True, n)
+        return cls(True, BLOCK * min(-(-n // (8 * BLOCK)), max(1, LONG // (k**2 * BLOCK))))
+
+    def chain(self, n: int) -> int:
+        """The longest chain of additions, and 16 more: docs/proofs/spaces/spd_log_cholesky.md."""
+        steps = TOGETHER + WIDTH + self.grain // BLOCK if self.compiled else self.grain
+        return steps + 16 + n // self.grain
 
 
 def sum_factors(x: Array) -> FactorSum:
     """The charts of the records (n, k, k), added up; never more than a block of them is held."""
     n, k = len(x), x.shape[-1]
-    make = _compiled_sum if _compiled(n, k) else _lapack_sum
-    totals, stats = (np.array(part) for part in zip(*in_tasks(make(x), n, _share(n, k)), strict=True))
+    way = _Way.of(n, k)
+    make = _compiled_sum if way.compiled else _lapack_sum
+    totals, stats = (np.array(part) for part in zip(*in_tasks(make(x), n, way.grain), strict=True))
     return FactorSum(
         total=totals.sum(axis=0),
         count=n,
@@ -116,6 +128,7 @@ def sum_factors(x: Array) -> FactorSum:
         conditioning=float(stats[:, CONDITIONING].sum()),
         squares=float(stats[:, SQUARES].sum()),
         asymmetry=float(stats[:, ASYMMETRY].max()),
+        chain=way.chain(n),
         k=k,
     )
 
@@ -123,9 +136,9 @@ def sum_factors(x: Array) -> FactorSum:
 def record_factors(x: Array) -> tuple[Array, NDArray[np.bool_]]:
     """The chart of each record by itself, and which records have a positive definite symmetric part."""
     n, k = len(x), x.shape[-1]
-    charts = np.empty((n, k * (k + 1) // 2))
-    make = _compiled_each if _compiled(n, k) else _lapack_each
-    return charts, np.concatenate(in_tasks(make(x, charts), n, _share(n, k)))
+    charts, way = np.empty((n, k * (k + 1) // 2)), _Way.of(n, k)
+    make = _compiled_each if way.compiled else _lapack_each
+    return charts, np.concatenate(in_tasks(make(x, charts), n, way.grain))
 
 
 def _compiled_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:

@@ -39,6 +39,7 @@ SMALL_WORK = 2**18
 TINY_WORK = 2**14  # not worth a call
 ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
+LAST = {"symmetric": "record_logs", "cholesky": "sum_factors"}  # the last definitions of modules: they are loaded
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
 
@@ -71,7 +72,7 @@ def without_waiting() -> AbstractContextManager[None]:
     return kernels_for(0)
 
 
-def _compiled(n: int, k: int) -> bool:
+def _compiled(n: int, k: int, code: str = "symmetric") -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
     if k > LARGEST_COMPILED:
         return False
@@ -79,11 +80,11 @@ def _compiled(n: int, k: int) -> bool:
     if records is not None:
         return records * k**3 >= SMALL_WORK
     work = n * k**3
-    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded())
+    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded(code))
 
 
-def _is_loaded() -> bool:
-    return hasattr(sys.modules.get("riemdp.kernels.symmetric"), "record_logs")  # its last definition
+def _is_loaded(code: str) -> bool:
+    return hasattr(sys.modules.get(f"riemdp.kernels.{code}"), LAST[code])
 
 
 def _grain(n: int, k: int) -> int:

@@ -620,6 +620,7 @@ class Space(ABC):
 
     sums_check_records: ClassVar[bool] = False  # its sums over records take any floats, and refuse what is no point
     remedy: ClassVar[str] = "leave such records out"
+    raw_forms: ClassVar[str] = ""  # what `project` takes beside arrays of the shape of points
     record_remedy: ClassVar[str] = "pass the data through space.project() first"
 
     @property
@@ -722,7 +723,9 @@ class Space(ABC):
 def _check_shape(shape: tuple[int, ...], last: tuple[int, ...], name: str, space: Space) -> None:
     if len(shape) < len(last) or shape[len(shape) - len(last) :] != last:
         wanted = "(..., " + ", ".join(map(str, last)) + ")"
-        raise InputError(f"{name} has shape {shape}: {space!r} takes shape {wanted}.")
+        has_more = space.raw_forms and last == space.point_shape
+        more = f"; space.project() makes such of {space.raw_forms}" if has_more else ""
+        raise InputError(f"{name} has shape {shape}: {space!r} takes shape {wanted}{more}.")
     if 0 in shape:
         raise InputError(f"{name} is empty (shape {shape}): pass at least one point.")
 

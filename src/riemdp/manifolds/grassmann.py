@@ -76,6 +76,7 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     n: int
     p: int = 1
     remedy: ClassVar[str] = "leave out records that are NaN, or whose rank does not tell a subspace of this dimension"
+    raw_forms: ClassVar[str] = "bases (..., n, p)"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number(self.n, "n", 2))
@@ -237,7 +238,8 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         Raises
         ------
         InputError
-            If one tells no subspace of dimension p: NaN, a basis of less than full rank, or equal eigenvalues.
+            If one tells no subspace of dimension p: NaN, a basis of less than full rank, equal eigenvalues, or a
+            matrix that is far from symmetric, such as one of n vectors in its rows.
 
         Examples
         --------
@@ -247,6 +249,8 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         """
         array = real_array(raw, "raw")
         if array.shape[-2:] != (self.n, self.p):
+            self.check_form(array.shape, array.dtype, "raw")
+            _check_symmetric(array, self)
             return super().project(array)
         return super().project(self._spans(array.reshape(-1, self.n, self.p)).reshape(*array.shape[:-1], self.n))
 
@@ -400,6 +404,15 @@ class Grassmann(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
 def _least_bend(distances: Array, k_max: float) -> Array:
     """t cot t, which bounds the Hessian of rho²/2 at these distances from below, up to the cut locus and past it."""
     return t_cot(np.minimum(math.sqrt(k_max) * distances, LARGEST_ANGLE))
+
+
+def _check_symmetric(matrices: Array, space: Grassmann) -> None:
+    """Vectors in the rows of a square matrix are no projector, and its symmetric part has nothing to do with them."""
+    with np.errstate(all="ignore"):
+        skew = np.linalg.norm(matrices - _transposed(matrices), axis=(-2, -1))
+        if (skew > np.linalg.norm(matrices, axis=(-2, -1)) / 2).any():
+            shape = f"(..., {space.n}, {space.p})"
+            raise InputError(f"raw is far from symmetric, so no projectors: pass bases, in columns, of shape {shape}.")
 
 
 def _transposed(a: Array) -> Array:

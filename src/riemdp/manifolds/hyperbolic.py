@@ -72,7 +72,7 @@ class Hyperbolic(ConstantCurvature, Space, FrechetModel, Curvature, VolumeDensit
 
     curvature: float = -1.0
     model: HyperbolicModel = "hyperboloid"
-    remedy: ClassVar[str] = "leave out records with NaN or infinite entries"
+    remedy: ClassVar[str] = "leave out records with NaN or infinite entries, or not inside the Poincaré ball"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from riemdp.manifolds.base import Array, Space
-from riemdp.manifolds.capabilities import C, LocalModel
+from riemdp.manifolds.capabilities import LocalModel
 from riemdp.manifolds.growth import Growth
 
 if TYPE_CHECKING:
@@ -107,10 +107,6 @@ class Remodelled(_PartOfASpace):
 
     def has(self, kind: type) -> bool:
         return super().has(kind) and bool(self.model.has(kind))
-
-    def capability(self, kind: type[C]) -> C:
-        self.model.capability(kind)
-        return super().capability(kind)
 
     def inner_parts(self, points: Array) -> list[Array]:
         return list(self.model.inner_parts(points))

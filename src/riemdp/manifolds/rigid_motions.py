@@ -15,7 +15,7 @@ from riemdp.manifolds.description import ArrayForm
 from riemdp.manifolds.euclidean import Euclidean
 from riemdp.manifolds.product import Product
 from riemdp.manifolds.remodelled import Remodelled
-from riemdp.manifolds.rotations import Rotations
+from riemdp.manifolds.rotations import Rotations, matrices_of
 
 MODEL = Product(Rotations(), Euclidean(3))
 
@@ -54,6 +54,7 @@ class RigidMotions(Remodelled, Space, VolumeDensity, ExactPoints, GradientBounds
 
     length: float
     remedy: ClassVar[str] = "leave out records without a rotation, or with a last row other than 0, 0, 0, 1"
+    raw_forms: ClassVar[str] = "pairs (rotations, translations)"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", finite_number(self.length, "length"))
@@ -80,7 +81,7 @@ class RigidMotions(Remodelled, Space, VolumeDensity, ExactPoints, GradientBounds
 
         Parameters
         ----------
-        raw : array of shape (..., 4, 4) or (rotations, translations)
+        raw : array of shape (..., 4, 4), (rotations, translations), or scipy.spatial.transform.RigidTransform
             Translations have shape (..., 3).
 
         Returns
@@ -105,9 +106,12 @@ class RigidMotions(Remodelled, Space, VolumeDensity, ExactPoints, GradientBounds
     # --- homogeneous matrices and points of the product -----------------------------------------------------
 
     def read(self, value: Any, name: str) -> Array:
-        array = super(Remodelled, self).read(value, name)
+        array = super(Remodelled, self).read(matrices_of(value), name)
         usual = np.abs(array[..., 3, :] - np.eye(4)[3]).max(axis=-1, keepdims=True) <= MEMBERSHIP_TOL
         return np.where(usual, self._flat(array), np.nan)
+
+    def numbers(self, records: Any) -> Any:
+        return super().numbers(matrices_of(records))
 
     def write(self, values: Array, like: Any) -> Array:  # noqa: ARG002
         return _homogeneous(*self._parts(values), last=1.0)

@@ -63,6 +63,7 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
     """
 
     remedy: ClassVar[str] = "leave out records that are NaN, zero or singular, or mirrored (det < 0)"
+    raw_forms: ClassVar[str] = "quaternions (..., 4) and rotation vectors (..., 3)"
 
     @property
     def dim(self) -> int:
@@ -155,17 +156,17 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return flat.reshape(raw.shape)
 
     def read(self, value: Any, name: str) -> Array:
-        return super().read(_of_scipy(value), name)
+        return super().read(matrices_of(value), name)
 
     def numbers(self, records: Any) -> Any:
-        return super().numbers(_of_scipy(records))
+        return super().numbers(matrices_of(records))
 
     def project(self, raw: Any, *, form: RotationForm | None = None, scalar_first: bool = False) -> Array:
         """Whatever describes rotations as matrices (..., 3, 3).
 
         Parameters
         ----------
-        raw : array of shape (..., 3, 3), (..., 4) or (..., 3), or scipy.spatial.transform.Rotation
+        raw : array of shape (..., 3, 3), (..., 4) or (..., 3), or scipy.spatial.transform.Rotation, or a list of them
             Matrices (..., 3, 3), of which the nearest rotation is taken; quaternions (..., 4) of either sign and any
             length; rotation vectors (..., 3), in radians.
         form : {'matrix', 'quaternion', 'rotvec'}, optional
@@ -188,12 +189,14 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         >>> rd.Rotations().project([0.0, 0.0, 1.0, 1.0]).round(12).tolist()  # a quarter turn about z
         [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
         """
-        array = real_array(_of_scipy(raw), "raw")
+        array = real_array(matrices_of(raw), "raw")
         kind = _form_of(array, form)
-        if kind == "quaternion":
-            ordered = np.roll(array, -1, axis=-1) if scalar_first else array
-            return super().project(_from_quaternions(unit(ordered)))
-        return super().project(_matrices(array) if kind == "rotvec" else array)
+        with np.errstate(all="ignore"):  # zeros, NaN and infinities are refused below
+            if kind == "quaternion":
+                array = _from_quaternions(unit(np.roll(array, -1, axis=-1) if scalar_first else array))
+            elif kind == "rotvec":
+                array = _matrices(array)
+        return super().project(array)
 
     # --- means ------------------------------------------------------------------------------------------------
 
@@ -262,9 +265,11 @@ class Rotations(Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, Grad
         return math.isqrt(form.last) if form.is_table else form.last
 
 
-def _of_scipy(value: Any) -> Any:
-    """The matrices of SciPy's `Rotation`; anything else as it is."""
-    return value.as_matrix() if hasattr(value, "as_matrix") and hasattr(value, "as_quat") else value
+def matrices_of(value: Any) -> Any:
+    """The matrices of SciPy's `Rotation` or `RigidTransform`, or of a list of them; anything else as it is."""
+    if isinstance(value, list | tuple) and any(hasattr(item, "as_matrix") for item in value):
+        return [matrices_of(item) for item in value]
+    return value.as_matrix() if hasattr(value, "as_matrix") else value
 
 
 def _form_of(array: Array, form: str | None) -> str:

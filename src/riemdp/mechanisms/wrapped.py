@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.balls import Ball
+from riemdp.errors import MechanismError
 from riemdp.manifolds import Space
-from riemdp.mechanisms.base import normal_scale, pure_scale, require_grid
+from riemdp.mechanisms.base import Mechanism, normal_scale, pure_scale, require_grid
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.noise import add_gaussian, add_laplace, grid_step
 from riemdp.releases.drawn import Drawn
@@ -66,6 +67,14 @@ class Wrapped:
     def expected_error(self, scale: float, ball: Ball) -> float:
         """Root mean square distance of exp_p(noise) to p."""
         return _expected_error(self, scale, ball.space)
+
+
+def require_wrapped(mechanism: Mechanism) -> Wrapped:
+    """The mechanism, if its noise is isotropic and as it was drawn: what weights and clearing of noise rely on."""
+    if not isinstance(mechanism, Wrapped):
+        known = f"{WRAPPED_LAPLACE.name!r} or {WRAPPED_GAUSSIAN.name!r}"
+        raise MechanismError(f"mechanism = {mechanism.name!r}: this statistic relies on the noise of {known}; use one.")
+    return mechanism
 
 
 @lru_cache(maxsize=256)

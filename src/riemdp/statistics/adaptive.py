@@ -9,6 +9,7 @@ stop, and why: docs/decisions/0032-rounds-and-shape.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, s
 from riemdp.statistics.chance import Chance
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
 from riemdp.statistics.moments import FULL_WITH_GAUSSIAN, Moments
-from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, looseness, radius_strength
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
 from riemdp.statistics.shaped import ShapedMean, fitted_axes
 
@@ -45,6 +46,8 @@ from riemdp.statistics.shaped import ShapedMean, fitted_axes
 LARGEST_CENTER_ERROR, LARGEST_PRICE = 0.5, 0.5
 # The list of radii ends below the centre's own error, under which hardly any record can be.
 DEEPEST = 1 / 4
+# And where noise is this share of the given radius: less would be lost in the rounding of a float64 of that size.
+FINEST = 2.0**-44
 WIDER = 2 ** (1 / STEPS)
 # How much likelier the next smaller radius is: more where records are many, for they pay for it.
 FAVOUR, FAVOUR_OF_MANY = 2, 3
@@ -61,6 +64,9 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
+# Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
+# ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
+DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,14 @@ class Adaptive:
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
         return max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
 
+    @cached_property
+    def look(self) -> float:
+        """The part of the guarantee that asks first whether a radius is worth its price; 0 if nobody asks."""
+        is_asked = not self.is_gaussian and self.rounds is None and self.weights[1] >= DEAR
+        if not is_asked or not self._has_last(self.start.radius):
+            return 0.0
+        return min(self._share_for(STRENGTH_OF_LOOK / self.query.n), LARGEST_LOOK * self.weights[1])
+
     def _strength_of_list(self, favour: int) -> float:
         """At which the whole list costs no more than its share of all records."""
         return math.log(favour) * TYPICAL_LIST / (PRICE_OF_LIST * self.query.n)
@@ -192,9 +206,9 @@ class Adaptive:
         if not self.moves_ball:
             return False
         everything, steps = Allowance.of(self.whole), self._first_steps
-        if not steps or not self._may_go_on(self.start, everything, self.weights[0], 0):
+        if not steps or not self.may_go_on(self.start, everything, self.weights[0], 0):
             return False
-        law = self._radius_law(self.start, self._after_center(everything, self.weights[0]))
+        law = self.radius_law(self.start, self.after_center(everything, self.weights[0]), self.weights[1])
         return law.price(steps[-1]) <= LARGEST_PRICE * self.query.n
 
     @property
@@ -209,10 +223,10 @@ class Adaptive:
             dim = self.ball.space.dim
             rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
             farthest = self.ball.space.write(rim[0], self.ball.center)
-            self._last_query(self.start, self._least, farthest).plan()
+            self.last_query(self.start, self._least, farthest).plan()
         elif not self._first_steps:  # then one of these is refused
             for share in (self._least, self.whole):
-                self._last_query(self.start, share).plan()
+                self.last_query(self.start, share).plan()
 
     @property
     def _least(self) -> Guarantee:
@@ -241,7 +255,7 @@ class Adaptive:
             self._centers[body.radius, share] = replace(plan, expected_error=error)
         return self._centers[body.radius, share]
 
-    def _last_query(self, body: Body, share: Guarantee, footpoint: Array | None = None) -> Query:
+    def last_query(self, body: Body, share: Guarantee, footpoint: Array | None = None) -> Query:
         """What is asked at last: the query itself in the body that was found, or its linear form."""
         last = replace(self.query, ball=body.ball, guarantee=share, footpoint=footpoint, adapt=False)
         if not self.is_linear:
@@ -257,7 +271,7 @@ class Adaptive:
         if radius not in self._exists:
             try:
                 body = self.start.around(self.ball.center, radius, self.start.axes)
-                plans = [self._last_query(body, share).plan() for share in (self._least, self.whole)]
+                plans = [self.last_query(body, share).plan() for share in (self._least, self.whole)]
             except RiemdpError:
                 plans = []
             self._exists[radius] = bool(plans)
@@ -268,7 +282,8 @@ class Adaptive:
 
         Where no last release exists there, the first that has one comes first.
         """
-        lowest = max(top / (DEEPEST * error), 1.0)
+        visible = self.center_plan(self.start, self.whole).expected_error / (FINEST * self.start.radius)
+        lowest = max(min(top / (DEEPEST * error), visible / gain(self.start, body)), 1.0)
         first, last = 0, 1 + math.floor(STEPS * math.log2(lowest))
         while first <= last and not self._has_last(radius_at(top, first) if first else body.radius):
             first += 1
@@ -281,14 +296,18 @@ class Adaptive:
         error = self.center_plan(body, share).expected_error
         return self.options.spare * self.query.n * error / body.radius
 
-    def _radius_law(self, body: Body, allowance: Allowance) -> RadiusLaw:
-        """The law of the radius that is drawn next."""
-        share = allowance.share(self.weights[1])
+    def radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
+        """The law of the radius that is drawn next, for this part of the guarantee."""
+        share = allowance.share(weight)
         spare = min(self._spare(body, allowance.after(share).rest), self.query.n)
         return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)
 
-    def _after_center(self, allowance: Allowance, weight: float) -> Allowance:
+    def after_center(self, allowance: Allowance, weight: float) -> Allowance:
         return allowance.after(allowance.share(weight))
+
+    def _cost(self, weight: float, made: int) -> float:
+        """The part of the guarantee that the next round may take, after so many."""
+        return weight + self.weights[1] + (0.0 if made else self.look)
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -299,26 +318,26 @@ class Adaptive:
             for _ in range(self.rounds):
                 found = self._round(found, self.weights[0], chance)
             return found
-        for weight in self._efforts():
+        for weight in self.efforts():
             found = self._as_long_as_it_pays(found, weight, chance)
         return found
 
-    def _efforts(self) -> list[float]:
+    def efforts(self) -> list[float]:
         """Parts of the guarantee for centres: the usual one, then what a precise shape needs."""
         usual = self.weights[0]
         return [usual, max(usual, SETTLING)] if self.shapes else [usual]
 
     def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
         """Rounds with centres of this weight, until one of them gains little or cannot be paid."""
-        while self._may_go_on(found.body, found.allowance, weight, len(found.stages) // 2):
+        while self.may_go_on(found.body, found.allowance, weight, found.rounds):
             before, found = found, self._round(found, weight, chance)
             if gain(before.body, found.body) < ENOUGH[self.is_gaussian]:
                 break
         return found
 
-    def _may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
+    def may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
         """Whether another round is possible and can help: from public numbers, and what was released."""
-        if made >= MOST_ROUNDS or allowance.left - weight - self.weights[1] < LEAST_LEFT:
+        if made >= MOST_ROUNDS or allowance.left - self._cost(weight, made) < LEAST_LEFT:
             return False
         error = self.center_plan(body, allowance.share(weight)).expected_error
         return error <= LARGEST_CENTER_ERROR * body.radius
@@ -335,7 +354,12 @@ class Adaptive:
             return replace(found.with_stage("centre", share, plan, near), footpoint=center)
         near = body.around(center, same_noise(body, axes), axes)
         after = found.with_stage("centre", share, plan, near)
-        return self._shrunk(after, near, error_seen(plan, body, axes), chance)
+        steps = self.steps(body, near.radius, error_seen(plan, body, axes))
+        if self.look and not found.stages:
+            after, is_worth_it = self._looked(after, near, steps, chance)
+            if not is_worth_it:
+                return after
+        return self._shrunk(after, near, steps, chance)
 
     def _axes(self, law: ReleaseLaw, drawn: Drawn, body: Body) -> Axes | None:
         """Post-processing: those that the moments promise the least noise for."""
@@ -347,21 +371,37 @@ class Adaptive:
         axes = fitted_axes(statistic.noisy(first, second, body.ball), body.radius, body.axes)
         return axes if same_noise(body, axes) >= SMALLEST_RADIUS else body.axes
 
-    def _shrunk(self, found: Found, near: Body, error: float, chance: Chance) -> Found:
+    def _looked(self, found: Found, near: Body, steps: range, chance: Chance) -> tuple[Found, bool]:
+        """Whether some radius is worth its price: a cheap draw of one that gains enough, or of the body as it was."""
+        worth = [0, *(step for step in steps[1:] if self.gains_enough(near.radius, radius_at(near.radius, step)))]
+        law = self.radius_law(found.body, found.allowance, self.look)
+        step = self._step(found, near, worth, law, chance)
+        share = found.allowance.share(self.look)
+        return found.with_stage("look", share, _plan_of(law, share), found.body), step != 0
+
+    def gains_enough(self, before: float, after: float) -> bool:
+        """Whether a round from one radius to the other is not the last."""
+        return before >= ENOUGH[self.is_gaussian] * after
+
+    def _step(self, found: Found, near: Body, steps: Sequence[int], law: RadiusLaw, chance: Chance) -> int:
+        """One of them, by the records outside."""
+        return steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
+
+    def _shrunk(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
         """To a private radius around the new centre, along the new axes; or the body as it was before."""
-        steps, share = self.steps(found.body, near.radius, error), found.allowance.share(self.weights[1])
-        law = self._radius_law(found.body, found.allowance)
-        step = steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
+        share = found.allowance.share(self.weights[1])
+        law = self.radius_law(found.body, found.allowance, self.weights[1])
+        step = self._step(found, near, steps, law, chance)
         if step == 0:
             body, records = found.body, found.records
         else:
             body = near.around(near.ball.center, radius_at(near.radius, step), near.axes)
             records = found.records.moved(body.ball)
-        plan = Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
-        after = found.with_stage("radius", share, plan, body, min(law.spare + math.ceil(law.price(1)), self.query.n))
+        given_up = min(law.spare + math.ceil(law.price(1)), self.query.n)
+        after = found.with_stage("radius", share, _plan_of(law, share), body, given_up)
         return replace(after, body=body, records=records)
 
-    def _outside(self, records: Bounded, near: Body, steps: range) -> list[int]:
+    def _outside(self, records: Bounded, near: Body, steps: Sequence[int]) -> list[int]:
         """How many records are outside each radius of the list but the first: seen in a body that is larger.
 
         Where the space has none that is larger, they are moved into the first body and outside the second.
@@ -374,7 +414,7 @@ class Adaptive:
         """All rounds, and the last release of all that is left, which is on record as a stage too."""
         found = self.find(records, chance)
         share = found.allowance.rest
-        query = self._last_query(found.body, share, found.footpoint)
+        query = self.last_query(found.body, share, found.footpoint)
         plan = query.plan()
         stages = found.with_stage("mean", share, plan, found.body).stages
         return Last(chance.point(query.law(plan), found.records), query, plan, stages)
@@ -386,57 +426,16 @@ class Adaptive:
         """Predicted, if no smaller body is found."""
         radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
         body = self.start.around(self.ball.center, radius, self.start.axes)
-        return self._last_query(body, self._least).plan().expected_error
-
-    def predict(self, spread: float) -> Plan:
-        """Predicted error if nearly all records are within `spread` of their mean: a public supposition.
-
-        A centre with error e sees them within sqrt(s^2 + e^2 + 2 s e/sqrt(d)), the last term for the direction of e
-        among d. Shapes are not foreseen.
-        """
-        radius, allowance, made = self.start.radius, Allowance.of(self.whole), 0
-        for weight in self._efforts() if self.rounds is None else [self.weights[0]] * self.rounds:
-            while self._foresees_a_round(radius, allowance, weight, made):
-                before, radius = radius, self._foreseen(radius, allowance, weight, spread)
-                allowance, made = self._after_center(allowance, weight), made + 1
-                allowance = allowance.after(allowance.share(self.weights[1])) if self.weights[1] else allowance
-                if before < ENOUGH[self.is_gaussian] * radius or self.rounds is not None:
-                    break
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        plan = self._last_query(body, allowance.rest).plan()
-        return replace(plan, guarantee=self.query.guarantee, rounds=made, note=self._note(radius))
-
-    def _foresees_a_round(self, radius: float, allowance: Allowance, weight: float, made: int) -> bool:
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        return self.rounds is not None or self._may_go_on(body, allowance, weight, made)
-
-    def _foreseen(self, radius: float, allowance: Allowance, weight: float, spread: float) -> float:
-        """The radius that a round is expected to find in a body of this radius."""
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        error = self.center_plan(body, allowance.share(weight)).expected_error
-        if not self.moves_ball:
-            return radius
-        along = 2 * spread * error / math.sqrt(self.ball.space.dim)
-        needed = looseness(self.favour) * math.sqrt(spread**2 + error**2 + along)
-        steps = self.steps(body, radius, error)
-        step = max([i for i in steps if radius_at(radius, i) >= needed], default=steps[0])
-        return radius_at(radius, max(step, 1))
-
-    def _note(self, radius: float) -> str:
-        if not self.moves_ball:
-            return "the footpoint is a private mean"
-        n, after = self.query.n, self._after_center(Allowance.of(self.whole), self.weights[0])
-        law = self._radius_law(self.start, after)
-        depth = STEPS * math.log2(self.start.radius / radius)
-        given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
-        return (
-            f"a private ball of radius about {radius:.3g}; up to about {given_up:,} of {n:,} records may "
-            "be moved onto its rim, which costs more than the noise if they are outliers on one side"
-        )
+        return self.last_query(body, self._least).plan().expected_error
 
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...
 SLOPE = 4 / math.sqrt(2 * math.pi)
+
+
+def _plan_of(law: RadiusLaw, share: Guarantee) -> Plan:
+    """What is on record of a draw of a radius."""
+    return Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
 
 
 def _has_model(space: Any) -> bool:

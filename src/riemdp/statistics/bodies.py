@@ -52,6 +52,11 @@ class Found:
     footpoint: Array | None = None  # of the last release, if only that is private
     stages: tuple[Stage, ...] = ()
 
+    @property
+    def rounds(self) -> int:
+        """How many radii were drawn."""
+        return sum(stage.task == "radius" for stage in self.stages)
+
     def with_stage(self, task: str, share: Guarantee, plan: Plan, body: Body, given_up: int | None = None) -> Found:
         """What was found, with one more step on record, which is paid."""
         stage = replace(stage_in(task, share, plan, body), given_up=given_up)

@@ -27,7 +27,7 @@ from riemdp.manifolds import Product
 from riemdp.manifolds.base import FARTHEST, Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped, require_wrapped
 from riemdp.privacy.bounded import Bounded, mean_of_sum
 from riemdp.privacy.ledger import Ledger
 from riemdp.privacy.reservation import ENTROPY, reserved
@@ -200,8 +200,7 @@ class ClassSums(Statistic):
 
     def with_noise(self, mechanism: Mechanism) -> ClassSums:
         """The statistic with the weight w that belongs to this noise."""
-        assert isinstance(mechanism, Wrapped)  # no other takes coordinates
-        return replace(self, noise=mechanism)
+        return replace(self, noise=require_wrapped(mechanism))
 
     @property
     def is_gaussian(self) -> bool:

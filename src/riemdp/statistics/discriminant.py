@@ -22,7 +22,7 @@ from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible
-from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped, require_wrapped
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
@@ -56,8 +56,7 @@ class ClassMoments(Statistic):
 
     def with_noise(self, mechanism: Mechanism) -> ClassMoments:
         """The statistic with the weights that belong to this noise."""
-        assert isinstance(mechanism, Wrapped)  # no other takes coordinates
-        return replace(self, noise=mechanism)
+        return replace(self, noise=require_wrapped(mechanism))
 
     @property
     def is_gaussian(self) -> bool:

@@ -22,7 +22,7 @@ from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped, require_wrapped
 from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded, MomentSums
 from riemdp.releases.release import Release
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
@@ -58,8 +58,7 @@ class Moments(Statistic):
 
     def with_noise(self, mechanism: Mechanism) -> Moments:
         """The statistic with the weights that belong to this noise."""
-        assert isinstance(mechanism, Wrapped)  # no other takes coordinates
-        return replace(self, noise=mechanism)
+        return replace(self, noise=require_wrapped(mechanism))
 
     def with_scale(self, scale: float) -> Moments:
         """The statistic that knows the scale of its noise, on which what is made of the moments depends."""

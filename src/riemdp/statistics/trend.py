@@ -25,7 +25,7 @@ from riemdp.manifolds.scalars import lengths
 from riemdp.manifolds.transport import transport
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
-from riemdp.mechanisms.wrapped import Wrapped
+from riemdp.mechanisms.wrapped import require_wrapped
 from riemdp.privacy.bounded import Bounded, _to_ball
 from riemdp.privacy.bounded import _outside as count_outside
 from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
@@ -222,9 +222,8 @@ class TrendMoments(Statistic):
 
 def noise_deviation(mechanism: Mechanism, scale: float, dim: int) -> float:
     """Standard deviation of the noise in each of the released numbers."""
-    assert isinstance(mechanism, Wrapped)  # no other takes coordinates
     numbers = 2 * dim + 3
-    return scale * math.sqrt(mechanism.mean_square(numbers) / numbers)
+    return scale * math.sqrt(require_wrapped(mechanism).mean_square(numbers) / numbers)
 
 
 # --- post-processing ---------------------------------------------------------------------------------------------
