@@ -91,9 +91,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# A geodesic regression has the records for its response: fit(X, t) and predict(t), not fit(X, y) and predict(X).
+# A geodesic regression has the records for its response: y are the numbers t, and it is predict(t), not predict(X).
 OTHER_ROLES = {
-    "check_fit_score_takes_y": "the second argument of fit is t, not y",
     "check_n_features_in_after_fitting": "predict takes t, which has no features",
     "check_fit2d_predict1d": "predict takes t, a list of numbers",
     "check_estimators_pickle": "predict is given X, whose missing values are none of t",

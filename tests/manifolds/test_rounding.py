@@ -124,17 +124,17 @@ def test_distances_are_rounded_up_and_the_convexity_down(space, spread):
 
 
 @pytest.mark.parametrize("largest", [1e-3, 0.1, 3.1])
-def test_the_convexity_within_reach_is_rounded_down(largest):
-    """h is no larger than the mean of t cot t less the reach times the steepest slope, that of the farthest record."""
+def test_the_convexity_where_it_is_valid_is_rounded_down(largest):
+    """h is no larger than the mean of t cot t less the distance up to which it holds times the steepest slope, that of the farthest record."""
     rng = np.random.default_rng(7)
     for _ in range(500):
         across, k_max, angle = rng.uniform(0.05, 1), rng.uniform(0.1, 9), rng.uniform(0, largest)
         farthest = angle / np.sqrt(k_max)
-        lower, reach = certain(across, farthest, k_max)
+        lower, valid_within = certain(across, farthest, k_max)
         root = mp.sqrt(mp.mpf(k_max))
-        t = root * (mp.mpf(farthest) + reach)
+        t = root * (mp.mpf(farthest) + valid_within)
         assert lower > 0.7 * across
-        assert lower <= across - root * reach * (t / mp.sin(t) ** 2 - mp.cot(t))
+        assert lower <= across - root * valid_within * (t / mp.sin(t) ** 2 - mp.cot(t))
 
 
 @pytest.mark.parametrize("dim", [1, 3, 1000])
@@ -143,7 +143,7 @@ def test_the_certificate_is_rounded_up(dim):
     rng = np.random.default_rng(dim)
     for _ in range(200):
         descent, rounding, h = rng.standard_normal(dim) * 1e-9, rng.uniform(0, 1e-15), rng.uniform(0.1, 1)
-        model = LocalModel(descent, np.asarray, h, reach=1.0, across=h, farthest=0.1, rounding=rounding)
+        model = LocalModel(descent, np.asarray, h, valid_within=1.0, across=h, farthest=0.1, rounding=rounding)
         exact = (length(lift(descent)) + rounding) / mp.mpf(h)
         assert exact <= error_bound(model) <= exact * (1 + 1e-12)
 

@@ -55,10 +55,11 @@ def parse_space(name: str, size: int | None, curvature: float | None = None) -> 
 
 def _of_size(kind: Any, name: str, size: int | None, **options: float) -> Space:
     """The space of this kind and size; where there is only one, its size is its dimension, and need not be said."""
-    if not inspect.signature(kind).parameters:
+    parameters = list(inspect.signature(kind).parameters)
+    if not parameters:
         return _only(kind(), name, size)
     if size is None:
-        raise InputError(f"--size is missing: pass that of --space {name}, {_SIZE[0].lower()}{_SIZE[1:]}.")
+        raise InputError(f"--size is missing: pass the {parameters[0]} of --space {name}.")
     try:
         space: Space = kind(size, **options)
     except RiemdpError:

@@ -55,7 +55,7 @@ def _rows(count: int) -> Array:
 
 @helper
 def _rows_of(count: int, value: float) -> Array:
-    """The same, filled."""
+    """Room for so many times eight numbers, all of them this value."""
     rows: Array = _rows(count)
     for row in range(count):
         store(rows, row, same(value))

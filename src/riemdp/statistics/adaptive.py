@@ -439,12 +439,12 @@ class Adaptive:
             while self._foresees_a_round(radius, allowance, weight, made):
                 foreseen = self._foreseen(radius, allowance, weight, spread)
                 is_last = self.rounds is not None or not self._gains_enough(radius, foreseen)
-                allowance = self._after_center(allowance, weight)
-                if self.look and not made:
+                allowance, made = self._after_center(allowance, weight), made + 1
+                if self.look and made == 1:
                     allowance = allowance.after(allowance.share(self.look))
                     if is_last:
                         break
-                radius, made = foreseen, made + 1
+                radius = foreseen
                 allowance = allowance.after(allowance.share(self.weights[1])) if self.weights[1] else allowance
                 if is_last:
                     break
