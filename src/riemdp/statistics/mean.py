@@ -204,7 +204,7 @@ def placed(ball: Ball | Ellipsoid | BallMapping, asked: dict[str, Any]) -> tuple
     statistic = asked.get("statistic", IntrinsicMean.name)
     if statistic != IntrinsicMean.name:
         name = statistic.name if isinstance(statistic, Statistic) else statistic
-        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball.")
+        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball, such as its own `ball`.")
     mechanism = asked.get("mechanism", "auto")
     if mechanism in MECHANISMS and not isinstance(by_name(mechanism), Wrapped):
         raise MechanismError(f"mechanism = {mechanism!r} has no noise in the shape of an Ellipsoid: pass a Ball.")
