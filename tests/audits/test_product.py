@@ -26,6 +26,7 @@ from riemdp.statistics.moments import Moments
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted
 import product
+import rounds
 
 SURE = 1 - 1e-6
 
@@ -66,6 +67,16 @@ def test_a_filter_that_counts_what_is_unspent_twice_is_caught():
     """1,500 releases of each neighbour prove more than mu = 1, at 0.999 and with a fixed seed; the product's do not."""
     assert planted.filtered(planted.CountedTwice, 1500, 0.999).lower["mu"] > 1.0
     assert planted.filtered(planted.Allowance, 300, 0.999).holds
+
+
+def test_all_that_adaptive_releases_publish_is_audited_and_a_weaker_release_is_caught(monkeypatch):
+    case = product.Case("line", "auto", rd.GDP(1.0), adapt=True)
+    row = rounds.examine(case, 200, SURE)
+    assert row.found.holds
+    assert row.stages[0] < row.stages[1]
+    weaker = product.adaptive_releases(replace(case, claimed=rd.GDP(6.0)))
+    monkeypatch.setattr(rounds, "adaptive_releases", lambda _: weaker)
+    assert not rounds.examine(case, 1000, SURE).found.holds
 
 
 @pytest.mark.parametrize("second", ["full", "diagonal", "trace"])

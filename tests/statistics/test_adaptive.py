@@ -26,7 +26,7 @@ from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.reservation import Reservation
 from riemdp.releases.drawn import Drawn
 from riemdp.statistics import adaptive
-from riemdp.statistics.adaptation import FOOTPOINT, Adaptation, divisible, split
+from riemdp.statistics.adaptation import FOOTPOINT, Adaptation, Allowance, divisible, split
 from riemdp.statistics.adaptive import adaptive_for
 from riemdp.statistics.chance import Exact, Seeded
 from riemdp.statistics.query import Query
@@ -431,13 +431,23 @@ def test_saved_and_loaded_it_is_the_same(space, tmp_path):
     assert loaded.ball.radius == result.stages[-1].radius
 
 
-def test_it_holds_nothing_private():
-    """What it shows besides points, radii and what they imply is the same for any records; the number of rounds is implied."""
-    tame, wild = (rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=True) for X in (np.zeros((500, 2)), np.full((500, 2), np.nan)))
+@pytest.mark.parametrize("adapt", [True, Adaptation(rounds=3)], ids=["as long as they pay", "three"])
+def test_it_holds_nothing_private(adapt):
+    """What it shows besides points, radii and what they imply is the same for any records.
+
+    Radii imply how many rounds there are; each spends one of the public shares, whatever the records.
+    """
+    tame, wild = (rd.private_mean(X, PLANE, rd.GDP(1.0), adapt=adapt) for X in (np.zeros((500, 2)), np.full((500, 2), np.nan)))
     drawn = {"value", "stages", "scale", "sensitivity", "expected_error", "grid", "fill", "noisy"}
     assert {k: v for k, v in tame.to_dict().items() if k not in drawn} == {k: v for k, v in wild.to_dict().items() if k not in drawn}
-    for one, two in zip(tame.stages[:2], wild.stages[:2], strict=True):  # the first round, whose shares are public
-        assert (one.task, one.guarantee, one.mechanism) == (two.task, two.guarantee, two.mechanism)
+    shown = [[(stage.task, stage.guarantee, stage.mechanism) for stage in release.stages] for release in (tame, wild)]
+    if adapt is not True:
+        assert shown[0] == shown[1]
+    how = adaptive_for(Query(PLANE, 500, rd.GDP(1.0), adapt=adapt))
+    everything, (center, radius) = Allowance.of(rd.GDP(1.0)), how.weights
+    public = {("centre", everything.share(weight), "wrapped-gaussian") for weight in (center, adaptive.SETTLING)}
+    public.add(("radius", everything.share(radius), "exponential"))
+    assert set(shown[0][:-1]) | set(shown[1][:-1]) <= public
 
 
 STAGE = {"center": [0.0, 0.0, 1.0], "guarantee": rd.GDP(0.5).to_dict(), "mechanism": "x", "radius": 0.1, "scale": 0.1,
