@@ -381,8 +381,8 @@ def published(case: Case, points: Points) -> Callable[..., Array]:
 def transcript(release: rd.Release, ball: rd.Ball) -> Array:
     """The value, the first and the last centre and radius, and the number of stages of one adaptive release.
 
-    What a look said shows in that number. The noise of the last release is of a size that was published as well, so
-    the value counts in units of it, too.
+    What a look said shows in that number. The noise of the last release is of a size that was published as well, so the
+    value counts in units of it, too.
     """
     first, last = release.stages[0], release.stages[-1]
     places = coordinates(np.stack([release.value, first.center, last.center]), ball)

@@ -157,7 +157,7 @@ def test_records_that_fill_a_line_lose_little_with_pure_epsilon(kind, n):
     for _ in range(100):
         found = how.find(records, chance)
         moved = np.clip(X, found.body.ball.center - found.body.radius, found.body.ball.center + found.body.radius)
-        noise = how._last_query(found.body, found.allowance.rest).plan().expected_error
+        noise = how.last_query(found.body, found.allowance.rest).plan().expected_error
         squares.append(noise**2 + float(moved.mean() - X.mean()) ** 2)
     assert math.sqrt(np.mean(squares)) < 1.25 * rd.plan(LINE, n, rd.PureDP(1.0))[0].expected_error
 

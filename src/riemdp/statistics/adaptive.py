@@ -37,7 +37,7 @@ from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, s
 from riemdp.statistics.chance import Chance
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
 from riemdp.statistics.moments import FULL_WITH_GAUSSIAN, Moments
-from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, looseness, radius_strength
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
 from riemdp.statistics.shaped import ShapedMean, fitted_axes
 
@@ -206,9 +206,9 @@ class Adaptive:
         if not self.moves_ball:
             return False
         everything, steps = Allowance.of(self.whole), self._first_steps
-        if not steps or not self._may_go_on(self.start, everything, self.weights[0], 0):
+        if not steps or not self.may_go_on(self.start, everything, self.weights[0], 0):
             return False
-        law = self._radius_law(self.start, self._after_center(everything, self.weights[0]), self.weights[1])
+        law = self.radius_law(self.start, self.after_center(everything, self.weights[0]), self.weights[1])
         return law.price(steps[-1]) <= LARGEST_PRICE * self.query.n
 
     @property
@@ -223,10 +223,10 @@ class Adaptive:
             dim = self.ball.space.dim
             rim = carry(Visible(self.ball.radius * np.eye(1, dim)), np.zeros(dim), self.ball)
             farthest = self.ball.space.write(rim[0], self.ball.center)
-            self._last_query(self.start, self._least, farthest).plan()
+            self.last_query(self.start, self._least, farthest).plan()
         elif not self._first_steps:  # then one of these is refused
             for share in (self._least, self.whole):
-                self._last_query(self.start, share).plan()
+                self.last_query(self.start, share).plan()
 
     @property
     def _least(self) -> Guarantee:
@@ -255,7 +255,7 @@ class Adaptive:
             self._centers[body.radius, share] = replace(plan, expected_error=error)
         return self._centers[body.radius, share]
 
-    def _last_query(self, body: Body, share: Guarantee, footpoint: Array | None = None) -> Query:
+    def last_query(self, body: Body, share: Guarantee, footpoint: Array | None = None) -> Query:
         """What is asked at last: the query itself in the body that was found, or its linear form."""
         last = replace(self.query, ball=body.ball, guarantee=share, footpoint=footpoint, adapt=False)
         if not self.is_linear:
@@ -271,7 +271,7 @@ class Adaptive:
         if radius not in self._exists:
             try:
                 body = self.start.around(self.ball.center, radius, self.start.axes)
-                plans = [self._last_query(body, share).plan() for share in (self._least, self.whole)]
+                plans = [self.last_query(body, share).plan() for share in (self._least, self.whole)]
             except RiemdpError:
                 plans = []
             self._exists[radius] = bool(plans)
@@ -296,13 +296,14 @@ class Adaptive:
         error = self.center_plan(body, share).expected_error
         return self.options.spare * self.query.n * error / body.radius
 
-    def _radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
+    def radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
         """The law of the radius that is drawn next, for this part of the guarantee."""
         share = allowance.share(weight)
         spare = min(self._spare(body, allowance.after(share).rest), self.query.n)
         return RadiusLaw(radius_strength(share), math.floor(spare), self.favour)
 
-    def _after_center(self, allowance: Allowance, weight: float) -> Allowance:
+    def after_center(self, allowance: Allowance, weight: float) -> Allowance:
+        """What is left when a centre has taken this part of the guarantee."""
         return allowance.after(allowance.share(weight))
 
     def _cost(self, weight: float, made: int) -> float:
@@ -318,24 +319,24 @@ class Adaptive:
             for _ in range(self.rounds):
                 found = self._round(found, self.weights[0], chance)
             return found
-        for weight in self._efforts():
+        for weight in self.efforts():
             found = self._as_long_as_it_pays(found, weight, chance)
         return found
 
-    def _efforts(self) -> list[float]:
+    def efforts(self) -> list[float]:
         """Parts of the guarantee for centres: the usual one, then what a precise shape needs."""
         usual = self.weights[0]
         return [usual, max(usual, SETTLING)] if self.shapes else [usual]
 
     def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
         """Rounds with centres of this weight, until one of them gains little or cannot be paid."""
-        while self._may_go_on(found.body, found.allowance, weight, found.rounds):
+        while self.may_go_on(found.body, found.allowance, weight, found.rounds):
             before, found = found, self._round(found, weight, chance)
             if gain(before.body, found.body) < ENOUGH[self.is_gaussian]:
                 break
         return found
 
-    def _may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
+    def may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
         """Whether another round is possible and can help: from public numbers, and what was released."""
         if made >= MOST_ROUNDS or allowance.left - self._cost(weight, made) < LEAST_LEFT:
             return False
@@ -373,13 +374,13 @@ class Adaptive:
 
     def _looked(self, found: Found, near: Body, steps: range, chance: Chance) -> tuple[Found, bool]:
         """Whether some radius is worth its price: a cheap draw of one that gains enough, or of the body as it was."""
-        worth = [0, *(step for step in steps[1:] if self._gains_enough(near.radius, radius_at(near.radius, step)))]
-        law = self._radius_law(found.body, found.allowance, self.look)
+        worth = [0, *(step for step in steps[1:] if self.gains_enough(near.radius, radius_at(near.radius, step)))]
+        law = self.radius_law(found.body, found.allowance, self.look)
         step = self._step(found, near, worth, law, chance)
         share = found.allowance.share(self.look)
         return found.with_stage("look", share, _plan_of(law, share), found.body), step != 0
 
-    def _gains_enough(self, before: float, after: float) -> bool:
+    def gains_enough(self, before: float, after: float) -> bool:
         """Whether a round from one radius to the other is not the last."""
         return before >= ENOUGH[self.is_gaussian] * after
 
@@ -390,7 +391,7 @@ class Adaptive:
     def _shrunk(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
         """To a private radius around the new centre, along the new axes; or the body as it was before."""
         share = found.allowance.share(self.weights[1])
-        law = self._radius_law(found.body, found.allowance, self.weights[1])
+        law = self.radius_law(found.body, found.allowance, self.weights[1])
         step = self._step(found, near, steps, law, chance)
         if step == 0:
             body, records = found.body, found.records
@@ -414,7 +415,7 @@ class Adaptive:
         """All rounds, and the last release of all that is left, which is on record as a stage too."""
         found = self.find(records, chance)
         share = found.allowance.rest
-        query = self._last_query(found.body, share, found.footpoint)
+        query = self.last_query(found.body, share, found.footpoint)
         plan = query.plan()
         stages = found.with_stage("mean", share, plan, found.body).stages
         return Last(chance.point(query.law(plan), found.records), query, plan, stages)
@@ -426,59 +427,7 @@ class Adaptive:
         """Predicted, if no smaller body is found."""
         radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
         body = self.start.around(self.ball.center, radius, self.start.axes)
-        return self._last_query(body, self._least).plan().expected_error
-
-    def predict(self, spread: float) -> Plan:
-        """Predicted error if nearly all records are within `spread` of their mean: a public supposition.
-
-        A centre with error e sees them within sqrt(s^2 + e^2 + 2 s e/sqrt(d)), the last term for the direction of e
-        among d. Shapes are not foreseen.
-        """
-        radius, allowance, made = self.start.radius, Allowance.of(self.whole), 0
-        for weight in self._efforts() if self.rounds is None else [self.weights[0]] * self.rounds:
-            while self._foresees_a_round(radius, allowance, weight, made):
-                foreseen = self._foreseen(radius, allowance, weight, spread)
-                is_last = self.rounds is not None or not self._gains_enough(radius, foreseen)
-                allowance, made = self._after_center(allowance, weight), made + 1
-                if self.look and made == 1:
-                    allowance = allowance.after(allowance.share(self.look))
-                    if is_last:
-                        break
-                radius = foreseen
-                allowance = allowance.after(allowance.share(self.weights[1])) if self.weights[1] else allowance
-                if is_last:
-                    break
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        plan = self._last_query(body, allowance.rest).plan()
-        return replace(plan, guarantee=self.query.guarantee, rounds=made, note=self._note(radius))
-
-    def _foresees_a_round(self, radius: float, allowance: Allowance, weight: float, made: int) -> bool:
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        return self.rounds is not None or self._may_go_on(body, allowance, weight, made)
-
-    def _foreseen(self, radius: float, allowance: Allowance, weight: float, spread: float) -> float:
-        """The radius that a round is expected to find in a body of this radius."""
-        body = self.start.around(self.ball.center, radius, self.start.axes)
-        error = self.center_plan(body, allowance.share(weight)).expected_error
-        if not self.moves_ball:
-            return radius
-        along = 2 * spread * error / math.sqrt(self.ball.space.dim)
-        needed = looseness(self.favour) * math.sqrt(spread**2 + error**2 + along)
-        steps = self.steps(body, radius, error)
-        step = max([i for i in steps if radius_at(radius, i) >= needed], default=steps[0])
-        return radius_at(radius, max(step, 1))
-
-    def _note(self, radius: float) -> str:
-        if not self.moves_ball:
-            return "the footpoint is a private mean"
-        n, after = self.query.n, self._after_center(Allowance.of(self.whole), self.weights[0])
-        law = self._radius_law(self.start, after, self.weights[1])
-        depth = STEPS * math.log2(self.start.radius / radius)
-        given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
-        return (
-            f"a private ball of radius about {radius:.3g}; up to about {given_up:,} of {n:,} records may "
-            "be moved onto its rim, which costs more than the noise if they are outliers on one side"
-        )
+        return self.last_query(body, self._least).plan().expected_error
 
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...

@@ -27,6 +27,7 @@ from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.base import Statistic
 from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.foresight import predicted
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.median import Median
 from riemdp.statistics.plans import PlanTable
@@ -184,7 +185,7 @@ def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan
         plain = []
     if adaptive is None:
         return [replace(row, note="adaptation cannot help: too few records for this guarantee") for row in plain]
-    adapted = adaptive.predict(spread)
+    adapted = predicted(adaptive, spread)
     if plain and adapted.expected_error >= plain[0].expected_error:
         adapted = replace(adapted, note=f"adaptation does not help with such a spread; {adapted.note}")
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
@@ -203,7 +204,7 @@ def placed(ball: Ball | Ellipsoid | BallMapping, asked: dict[str, Any]) -> tuple
     statistic = asked.get("statistic", IntrinsicMean.name)
     if statistic != IntrinsicMean.name:
         name = statistic.name if isinstance(statistic, Statistic) else statistic
-        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball.")
+        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball, such as its own `ball`.")
     mechanism = asked.get("mechanism", "auto")
     if mechanism in MECHANISMS and not isinstance(by_name(mechanism), Wrapped):
         raise MechanismError(f"mechanism = {mechanism!r} has no noise in the shape of an Ellipsoid: pass a Ball.")
