@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincinv
 
 from riemdp.arguments import finite_number, whole_number
@@ -409,6 +408,8 @@ def projected_laplace_quantile(dim: int, ambient: int, level: float) -> float:
 
     W of ambient + 1 degrees (docs/proofs/ideal_noise.md), V of dim: the law of V is averaged over strata of W.
     """
+    from scipy.optimize import brentq
+
     w = 2 * gammaincinv((ambient + 1) / 2, (np.arange(STRATA) + 0.5) / STRATA)
 
     def excess(q: float) -> float:
