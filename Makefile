@@ -92,6 +92,7 @@ docs: .venv/docs.done
 
 lint: .venv/lint.done
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

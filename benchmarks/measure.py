@@ -108,7 +108,5 @@ def cold_cache(code: str, runs: int = 1) -> float:
 
 
 def _run(code: str, environment: dict[str, str]) -> float:
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -73,9 +73,7 @@ def same_matrices(m: int, strengths: tuple[float, ...], draws: int) -> Results:
     return rows
 
 
-def _errors(
-    space: rd.Space, name: str, panel: str, strengths: tuple[float, ...], sets: int, draws: int
-) -> Results:
+def _errors(space: rd.Space, name: str, panel: str, strengths: tuple[float, ...], sets: int, draws: int) -> Results:
     """(mean distance, standard error) of each strength, of the wrapped mechanism and of the Riemannian Laplace."""
     rng, (promise, wrapped) = np.random.default_rng(space.dim), PANELS[panel]
     records = [in_ball(space, N, rng) for _ in range(sets)]
@@ -104,9 +102,7 @@ def _headlines(results: Results) -> Results:
     """At the weakest guarantee, where most laws exist."""
     found = {}
     for d in results["d"]:
-        flat, cholesky, hyperbolic, laplace = (
-            np.array(results[f"{d}|epsilon|{name}"])[-1, 0] for name in STYLES
-        )
+        flat, cholesky, hyperbolic, laplace = (np.array(results[f"{d}|epsilon|{name}"])[-1, 0] for name in STYLES)
         found[f"d = {d}: log-Cholesky over log-Euclidean at epsilon = 1"] = cholesky / flat
         own, other = (np.array(results[f"{d}|same|{name}"])[-1, 0] for name in ("log-Euclidean", "log-Cholesky"))
         found[f"d = {d}: the same matrices, log-Cholesky over log-Euclidean at mu = 1"] = other / own

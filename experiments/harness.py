@@ -139,9 +139,7 @@ def results_of(figure: Figure, folder: Path, quick: bool, redraw: bool, console:
 
 def tracker(console: Console) -> Track:
     """Progress bars on a terminal only."""
-    return lambda items, label: progress(
-        items, label, console=console, transient=True, disable=not console.is_terminal
-    )
+    return lambda items, label: progress(items, label, console=console, transient=True, disable=not console.is_terminal)
 
 
 # --- numbers and pictures --------------------------------------------------------------------------------------

@@ -35,9 +35,7 @@ def chart(space: rd.Space, radius: float, n: int, size: int) -> Array:
     ball = rd.Ball(space, space.origin, radius)
     records = records_in(ball, n, np.random.default_rng(n))
     mean = rd.frechet_mean(records, space, tol=1e-8).point
-    return np.array(
-        [[error_of(records, mean, ball, g, size, mechanism=name) for name in STYLES] for g in GUARANTEES]
-    )
+    return np.array([[error_of(records, mean, ball, g, size, mechanism=name) for name in STYLES] for g in GUARANTEES])
 
 
 def compute(quick: bool, track: Track) -> Results:

@@ -167,7 +167,10 @@ def _parquet_seeds() -> list[bytes]:
 
     wide = [{f"x{i}": column for i, column in enumerate(table.T)} for table in _tables()]
     lists = {"X": list(_tables()[3]), "__index_level_0__": np.arange(4)}
-    holes = {"X": pyarrow.array([[True, None], None, [False], [True, True]]), "y": pyarrow.array([True, None, False, True])}
+    holes = {
+        "X": pyarrow.array([[True, None], None, [False], [True, True]]),
+        "y": pyarrow.array([True, None, False, True]),
+    }
     mixed = {
         "a": pyarrow.array([1, None, 3]),
         "b": pyarrow.array([0.5, 1.5, 2.5], pyarrow.float32()),
@@ -455,9 +458,7 @@ def _forge(path: Path, rows: list[list[Any]]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         schema = ledger_file.schema(ledger_file.FORMAT)
         db.execute("PRAGMA synchronous = OFF")
-        db.execute(
-            schema[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)")
-        )
+        db.execute(schema[0].replace("CHECK (status IN ('budget', 'reserved', 'released'))", "CHECK (1)"))
         digest = ""
         for row in rows:
             row = [b"\xff" if isinstance(cell, list) else cell for cell in row]
@@ -630,7 +631,10 @@ def _use_mean(case: bytes, folder: Path) -> None:
     space = space_from_dict(data["space"])
     if space.dim > 200:
         return  # large, and right: not what is looked for here
-    ball, guarantee = rd.Ball(space, joined_array(data["center"]), data["radius"]), Guarantee.from_dict(data["guarantee"])
+    ball, guarantee = (
+        rd.Ball(space, joined_array(data["center"]), data["radius"]),
+        Guarantee.from_dict(data["guarantee"]),
+    )
     X = joined_array(data["X"])
     asked = _chosen(data["asked"], "mechanism", "statistic", "calibration", "footpoint", "adapt")
     made = rd.private_mean(X, ball, guarantee, **asked)

@@ -147,6 +147,7 @@ __all__ = [
     "to_geomstats",
 ]
 
+
 def __getattr__(name: str) -> Any:
     """Estimators when first asked for: scikit-learn takes longer to import than all the rest."""
     if name in __all__ and name.startswith("Private"):

@@ -355,9 +355,7 @@ def _likelier_first(is_below: bool, hits: Array, totals: Array) -> Pair:
     return (hits[::-1], totals[::-1]) if is_below else (hits, totals)
 
 
-def _conclude(
-    attack: _Attack, hits: Array, totals: Array, claimed: Guarantee, error: float, draws: int
-) -> Audit:
+def _conclude(attack: _Attack, hits: Array, totals: Array, claimed: Guarantee, error: float, draws: int) -> Audit:
     """The bounds that hits (2, events) among totals (2,) prove."""
     measures, lower = _measures(claimed), {}
     for column, (name, measure) in enumerate(measures.items()):

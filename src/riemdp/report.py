@@ -60,7 +60,6 @@ from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
-
     from riemdp.plots.panels import Links
 
 

@@ -25,9 +25,7 @@ KINDS = ["logistic", "lda"]
 MODEL = Kind("model", (".json",), is_whole_on_screen=False, is_point=False)
 
 classify = typer.Typer(help="Learn to tell classes apart, privately, and classify records.", no_args_is_help=False)
-KindOption = Annotated[
-    str, typer.Option("--classifier", help=" or ".join(KINDS), autocompletion=lambda: KINDS)
-]
+KindOption = Annotated[str, typer.Option("--classifier", help=" or ".join(KINDS), autocompletion=lambda: KINDS)]
 
 
 @classify.callback()

@@ -75,9 +75,7 @@ def regress(on: OnOption, bounds: BoundsOption, request: Request, adapt: Private
     carry_out(request, REGRESSION, partial(_regression, request, along, bounds, adapt), beside=along.column)
 
 
-def _regression(
-    request: Request, along: Groups, bounds: tuple[float, float], adapt: bool, records: Records
-) -> Ready:
+def _regression(request: Request, along: Groups, bounds: tuple[float, float], adapt: bool, records: Records) -> Ready:
     from riemdp.statistics.regression import GeodesicRegression, scaled
 
     bounded = records.bounded

@@ -378,10 +378,6 @@ ReportOption = Annotated[
     Path | None, typer.Option("--report", help="Page that explains the release, .html.", rich_help_panel=OUTPUT)
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=OUTPUT)]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace output files that exist.", rich_help_panel=OUTPUT)
-]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT)]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace output files that exist.", rich_help_panel=OUTPUT)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a machine.", rich_help_panel=OUTPUT)]

@@ -31,7 +31,10 @@ ONE_RECORD = "protects a record: one per person; or people, by fit(groups=)"
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateMDM(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, PrivateEstimator  # type: ignore[misc]
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    PrivateEstimator,
 ):
     """Minimum distance to private class means: of people by `groups`, else of records, ONE each, in ONE class only.
 

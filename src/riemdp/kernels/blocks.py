@@ -20,7 +20,10 @@ NEVER_ZERO = 1e-290  # added to denominators that may vanish; what is smaller co
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 options: dict[str, Any] = {
-    "cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"},
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz"},
 }
 internal: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
 helper = njit(**internal)

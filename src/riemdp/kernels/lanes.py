@@ -198,9 +198,7 @@ def store(context: Any, rows: Any, row: Any, value: Any) -> Any:  # noqa: ARG001
     """The eight become a row of an array (rows, WIDTH)."""
 
     def emit(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-        builder.store(
-            values[2], _place(context, builder, sig.args[0], values[0], _row(builder, values[1])), align=8
-        )
+        builder.store(values[2], _place(context, builder, sig.args[0], values[0], _row(builder, values[1])), align=8)
         return context.get_dummy_value()
 
     return types.void(rows, intp, lanes), emit

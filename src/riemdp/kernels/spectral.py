@@ -147,6 +147,7 @@ def eigh(a: Array) -> tuple[Array, Array]:
 
 def _eigh_task(x: Array, values: Array, vectors: Array) -> Callable[[int, int], None]:
     if not _compiled(*x.shape[:2]):
+
         def lapack(i: int, j: int) -> None:
             try:
                 values[i:j], vectors[i:j] = np.linalg.eigh(x[i:j])

@@ -34,9 +34,7 @@ FARTHEST_LOG = 300.0
 
 
 @dataclass(frozen=True)
-class Correlations(
-    FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
-):
+class Correlations(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls):
     """Correlation matrices of full rank, with the off-log metric (Thanwerdas and Pennec 2022).
 
     Points have shape (k, k) and the diagonal 1, whatever is done with them. rho(a, b) = ‖off(log a) - off(log b)‖,

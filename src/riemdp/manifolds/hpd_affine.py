@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HPDAffine(
-    HPD, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
-):
+class HPDAffine(HPD, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls):
     """Hermitian positive definite matrices, such as cross-spectra, with the affine-invariant metric.
 
     Points are complex, of shape (k, k); <u, v>_p = tr(p⁻¹ u p⁻¹ v) does not change under congruence x -> a x a*. Real

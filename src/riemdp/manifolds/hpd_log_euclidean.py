@@ -27,9 +27,7 @@ from riemdp.manifolds.spd_log_euclidean import SPDLogEuclidean
 
 
 @dataclass(frozen=True)
-class HPDLogEuclidean(
-    FlatChart, HPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
-):
+class HPDLogEuclidean(FlatChart, HPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls):
     """Hermitian positive definite matrices, such as cross-spectra, with the log-Euclidean metric.
 
     Points are complex, of shape (k, k), and rho(a, b) = ‖log a - log b‖_F: by log this is R^{k²}, flat. Real

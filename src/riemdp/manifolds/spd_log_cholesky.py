@@ -34,9 +34,7 @@ MARGIN = 1 + 2.0**-40  # more than the roundings of a radius
 
 
 @dataclass(frozen=True)
-class SPDLogCholesky(
-    FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls
-):
+class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, ExactPoints, GradientBounds, SpectralBalls):
     """Symmetric positive definite matrices with the log-Cholesky metric (Lin 2019).
 
     Points have shape (k, k). By (log diag L, strict lower triangle) of p = L Lᵀ this is R^{k(k+1)/2}:

@@ -64,7 +64,13 @@ class Extrinsic:
         return Drawn(nearest_points(noisy, ball), grid, noisy.vectors)
 
     def simulate(
-        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+        self,
+        value: Array,
+        scale: float,
+        ball: Ball,
+        footpoint: Array,  # noqa: ARG002
+        rng: np.random.Generator,
+        size: int,
     ) -> Array:
         """Seeded draws of what `draw` draws, in float64."""
         return nearest_points(Visible(self.noisy(value, scale, rng, size)), ball)
@@ -110,7 +116,13 @@ class Pointwise:
         return Drawn(_as_shapes(noisy, ball), grid_step(max(scales)))
 
     def simulate(
-        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int  # noqa: ARG002
+        self,
+        value: Array,
+        scale: float,
+        ball: Ball,
+        footpoint: Array,  # noqa: ARG002
+        rng: np.random.Generator,
+        size: int,
     ) -> Array:
         """Seeded draws of what `draw` draws, in float64."""
         noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))

@@ -82,7 +82,13 @@ class KNormGradient:
         return Drawn(self.simulate(value, scale, ball, footpoint, SystemRandomness(), size), None)
 
     def simulate(
-        self, value: Field, scale: float, ball: Ball, footpoint: Array, rng: Randomness, size: int  # noqa: ARG002
+        self,
+        value: Field,
+        scale: float,
+        ball: Ball,
+        footpoint: Array,  # noqa: ARG002
+        rng: Randomness,
+        size: int,
     ) -> Array:
         """Seeded draws by exact rejection, in float64."""
         drawn = Visible(_law(value, scale, ball).sample(size, rng))

@@ -111,9 +111,7 @@ def plot_summary(
 
 
 @overload
-def plot_scree(
-    summary: Summary, *, ax: None = None, title: str | None = None, size: Size | None = None
-) -> Figure: ...
+def plot_scree(summary: Summary, *, ax: None = None, title: str | None = None, size: Size | None = None) -> Figure: ...
 @overload
 def plot_scree(summary: Summary, *, ax: Given, title: str | None = None) -> Given: ...
 def plot_scree(summary: Summary, *, ax: Any = None, title: str | None = None, size: Size | None = None) -> Any:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+
 def grid_step(scale: float) -> float:
     """The public grid of a release: the largest power of two at most scale/2^20."""
     _check_scale(scale)

@@ -431,9 +431,7 @@ def simulate(
     return simulated(prepared, records, count, start, prepared.query.kind)
 
 
-def simulated(
-    prepared: Prepared | Median, records: Bounded, size: int, seed: int, kind: Kind = "point"
-) -> Simulation:
+def simulated(prepared: Prepared | Median, records: Bounded, size: int, seed: int, kind: Kind = "point") -> Simulation:
     """Draws from the law of what was prepared."""
     ball, drawn = records.ball, prepared.simulate(records, np.random.default_rng(seed), size)
     return np.asarray(written(drawn, kind, ball.space, ball.center)).view(Simulation)
