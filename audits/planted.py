@@ -134,17 +134,18 @@ def unclipped_moments(case: Case) -> Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Unforced(ShapedMean):
-    """Narrowed coordinates that are as long as they like."""
+class Unforced(Moments):
+    """Of narrowed coordinates that are as long as they like."""
 
     def vectors(self, records: Bounded) -> Bounded:
         """In a ball of vectors that is four times too large, added in steps of the right one."""
-        return ShapedMean(4 * self.radius, self.axes).vectors(records)
+        assert self.radius is not None
+        return Moments(radius=4 * self.radius, axes=self.axes).vectors(records)
 
 
 def narrow_unforced(case: Case) -> Points:
     """Noise in the shape of an ellipsoid, around records that are moved into the ball only."""
-    query = replace(case.query, statistic=Unforced(**vars(case.ellipsoid)))
+    query = replace(case.query, statistic=ShapedMean(Unforced(**vars(case.ellipsoid.moments))))
     return drawn(query, query.plan(), case.ball)
 
 

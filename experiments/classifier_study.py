@@ -169,7 +169,7 @@ def shaped(vectors: Array, mu: float, recipe: Recipe, rng: Generator) -> Array:
         seen = vectors @ matrix.T
         matrix = matrix / (SHORTENED * math.sqrt(np.square(seen).sum(axis=1).mean()))
         moment = noisy_second_moment(shortened(vectors @ matrix.T), noise, rng)
-        spread = NoisyMoments("full", np.zeros(dim), moment, noise, noise).about_centre(1.0)
+        spread = NoisyMoments("full", np.zeros(dim), moment, noise, noise, 1.0).about_centre()
         matrix = evened(spread.matrix, recipe.least_of_edge * noise_edge(dim, noise)) @ matrix
     return matrix
 

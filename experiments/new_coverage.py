@@ -167,7 +167,7 @@ class Study:
             parts = moments_of(self.records(rng), ball, law.statistic)
             noisy = [law.mechanism.noisy(part, law.scale, rng, 1)[0] for part in parts]
             moments = law.statistic.noisy(*noisy, ball)
-            point = carry(Visible(moments.mean_coordinates(self.space, self.radius)[None]), law.footpoint, ball)[0]
+            point = carry(Visible(moments.mean_coordinates(self.space)[None]), law.footpoint, ball)[0]
             return replace(template, value=self.space.write(point, self.mean), moments=moments)
 
         return one

@@ -20,6 +20,7 @@ Array = NDArray[Any]
 MATRIX_BITS = 24  # of an entry of S⁻¹, in proportion to its longest row
 HALF = 24  # bits of each of the two pieces of a coordinate
 LEAST_SHARE = 1e-8  # of the largest variance, that any direction is supposed to have
+LEAST_NOISE = 0.25  # S ∝ C^¼, C the covariance: the axes with which a mean has least noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,9 @@ class Axes:
         return cls(_cut(inverse / _least(inverse)))
 
     @classmethod
-    def for_variances(cls, variances: Array, directions: Array | None = None) -> Axes:
-        """The axes with least noise for such records: S ∝ C^¼, C the covariance (docs/proofs/shaped.md, section 3)."""
-        powers = np.maximum(variances / variances.max(), LEAST_SHARE) ** -0.25
+    def for_variances(cls, variances: Array, directions: Array | None = None, power: float = LEAST_NOISE) -> Axes:
+        """S ∝ C^power, for records of such a covariance C (docs/proofs/shaped.md, section 3)."""
+        powers = np.maximum(variances / variances.max(), LEAST_SHARE) ** -power
         return cls.of_inverse(powers if directions is None else (directions * powers) @ directions.T)
 
     @property

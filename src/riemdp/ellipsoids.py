@@ -27,9 +27,9 @@ FEWEST_POINTS = 2
 class Ellipsoid:
     """Points whose coordinates v at a *public* centre have |axes⁻¹ v| <= radius: chosen without looking at the data.
 
-    It takes the place of a `Ball` in `private_mean`, `plan` and `simulate`. Records outside it are moved into it, and
-    the noise has its shape: little where records hardly differ. If they do vary like that, the error is smaller than in
-    any ball; if not, records are cut off where the ellipsoid is narrow.
+    It takes the place of a `Ball` in `private_mean`, `private_summary`, `plan` and `simulate`. Records outside it are
+    moved into it, and the noise has its shape: little where records hardly differ. If they do vary like that, the error
+    is smaller than in any ball; if not, records are cut off where the ellipsoid is narrow.
 
     Parameters
     ----------

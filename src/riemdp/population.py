@@ -61,22 +61,18 @@ class Moments(Protocol):
     def second_noise(self) -> float:
         """Standard deviation of the noise in each number of the second moments."""
 
-    def about_mean(self, radius: float) -> Variances:
-        """The covariance, cleared of noise."""
-
-    def inverse_hessian(self, space: Space, radius: float) -> Array:
-        """What takes the first moment to the coordinates of the mean."""
-
-    def mean_coordinates(self, space: Space, radius: float) -> Array:
-        """The coordinates of the mean."""
-
-
-class Where(Place, Protocol):
-    """The ball at whose centre the moments were taken."""
-
     @property
     def radius(self) -> float:
-        """The radius of the ball."""
+        """No vector whose moments were taken is longer."""
+
+    def narrowed_about_mean(self) -> Variances:
+        """The covariance, cleared of noise, in coordinates in which that is the same in all directions."""
+
+    def turn(self, space: Space) -> Array:
+        """What takes the first moment to the coordinates of the mean."""
+
+    def mean_coordinates(self, space: Space) -> Array:
+        """The coordinates of the mean."""
 
 
 class Summarised(Protocol):
@@ -95,7 +91,7 @@ class Summarised(Protocol):
         """The space in which the records are."""
 
     @property
-    def ball(self) -> Where:
+    def ball(self) -> Place:
         """The ball at whose centre the moments were taken."""
 
     @property
@@ -191,14 +187,14 @@ def hotelling(dim: int, degrees: float, known: int) -> Hotelling:
 
 
 def mean_error(summary: Summarised) -> MeanError:
-    """S = H⁻¹ (C/n + s₁²) H⁻¹, in coordinates at the centre of the ball."""
-    space, place, moments, n = summary.space, summary.ball, summary.moments, summary.n
-    spread, pull = moments.about_mean(place.radius), moments.inverse_hessian(space, place.radius)
+    """T (C/n + s₁²) Tᵀ, C of the coordinates whose moments were taken, and T what makes a mean of the first."""
+    space, moments, n = summary.space, summary.moments, summary.n
+    spread = moments.narrowed_about_mean()
     variances = spread.variances / n + moments.first_noise**2
     return MeanError(
-        chart=Chart(space, place.inner_center, np.zeros(space.dim)),
-        coords=moments.mean_coordinates(space, place.radius),
-        axes=(pull @ spread.directions) * np.sqrt(variances),
+        chart=Chart(space, summary.ball.inner_center, np.zeros(space.dim)),
+        coords=moments.mean_coordinates(space),
+        axes=(moments.turn(space) @ spread.directions) * np.sqrt(variances),
         degrees=_degrees(moments, spread, variances, n),
         known=int(spread.significant.sum()) + (not spread.significant.all()),
         weights=_least_favourable(moments, spread, variances, n, summary.mechanism),
@@ -244,13 +240,12 @@ def population_region(summary: Summarised, level: Any) -> Region:
 
 
 def summary_region(summary: Summarised, level: Any) -> Region:
-    """Where the mean of the records is: the noise of the first moment, by H⁻¹ as the mean itself."""
-    share, space, place, moments = probability(level), summary.space, summary.ball, summary.moments
+    """Where the mean of the records is: the noise of the first moment, turned as the mean itself."""
+    share, space, moments = probability(level), summary.space, summary.moments
     quantile = laplace_quantile if summary.mechanism.endswith("laplace") else normal_quantile
-    chart = Chart(space, place.inner_center, np.zeros(space.dim))
-    axes = moments.inverse_hessian(space, place.radius)
-    shape = InCoordinates(chart, moments.mean_coordinates(space, place.radius), axes)
-    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim)) + mean_rounding(place.radius)
+    chart = Chart(space, summary.ball.inner_center, np.zeros(space.dim))
+    shape = InCoordinates(chart, moments.mean_coordinates(space), moments.turn(space))
+    radius = summary.scale * (quantile(space.dim, share) + rounding(space.dim)) + mean_rounding(moments.radius)
     return Region(share, "records", space, radius, shape)
 
 

@@ -40,7 +40,7 @@ def records(space, n, spread, off=0.0, seed=0):
 def without_noise(X, ball):
     """The moments that a release would have if it had no noise."""
     v = Bounded(X, ball)._coordinates.all()
-    return NoisyMoments("full", v.mean(axis=0), v.T @ v / len(v), NO_NOISE, NO_NOISE)
+    return NoisyMoments("full", v.mean(axis=0), v.T @ v / len(v), NO_NOISE, NO_NOISE, ball.radius)
 
 
 def summary(X, ball, guarantee="mu=1", **asked):
@@ -117,7 +117,7 @@ def test_second_moments_turn_the_tangent_mean_into_the_frechet_mean(space, sprea
     X = records(space, 1500, spread, off)
     ball = rd.Ball(space, space.origin, min(0.99 * space.uniqueness_radius, 20.0))
     moments, mean = without_noise(X, ball), space.read(rd.frechet_mean(X, space).point, "mean")
-    tangent, found = moments.first, moments.mean_coordinates(space, ball.radius)
+    tangent, found = moments.first, moments.mean_coordinates(space)
     errors = [float(space.distance(ball.at_origin(coords), mean)) for coords in (tangent, found)]
     assert errors[1] < left * errors[0]
 
@@ -127,7 +127,7 @@ def test_a_wrong_sign_of_the_curvature_would_show():
     space, ball = rd.Sphere(2), rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 1.5)
     X = records(space, 1500, 0.5, 0.2)
     moments, mean = without_noise(X, ball), rd.frechet_mean(X, space).point
-    right = moments.mean_coordinates(space, ball.radius)
+    right = moments.mean_coordinates(space)
     errors = [float(space.distance(ball.at_origin(c), mean)) for c in (right, moments.first, 2 * moments.first - right)]
     assert errors[0] < errors[1] < errors[2]
 
@@ -139,7 +139,7 @@ def test_a_space_that_does_not_know_its_curvature_has_the_tangent_mean():
 
     X, ball = records(rd.Sphere(2), 300, 0.4), rd.Ball(Plain(2), [0.0, 0.0, 1.0], 1.0)
     moments = without_noise(X, ball)
-    assert np.array_equal(moments.mean_coordinates(ball.space, 1.0), moments.first)
+    assert np.array_equal(moments.mean_coordinates(ball.space), moments.first)
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e3, 1e100])
@@ -147,8 +147,8 @@ def test_a_space_that_does_not_know_its_curvature_has_the_tangent_mean():
 def test_no_noise_is_too_much_for_the_correction(space, noise):
     rng, dim = np.random.default_rng(3), space.dim
     A = noise * rng.standard_normal((dim, dim))
-    moments = NoisyMoments("full", noise * rng.standard_normal(dim), A + A.T, noise, noise)
-    found = moments.mean_coordinates(space, 0.5)
+    moments = NoisyMoments("full", noise * rng.standard_normal(dim), A + A.T, noise, noise, 0.5)
+    found = moments.mean_coordinates(space)
     assert np.isfinite(found).all()
     assert np.linalg.norm(found) < 5 * np.linalg.norm(moments.first)
 
@@ -218,7 +218,7 @@ def test_eigenvalues_beyond_the_edge_are_cleared_of_noise():
     for _ in range(20):
         A = rng.standard_normal((dim, dim))
         second = noise * (A + A.T) / 2 + np.diag([true, *[0.0] * (dim - 1)])
-        cleared = NoisyMoments("full", np.zeros(dim), second, NO_NOISE, noise).about_centre(100.0)
+        cleared = NoisyMoments("full", np.zeros(dim), second, NO_NOISE, noise, 100.0).about_centre()
         assert 1 <= cleared.significant.sum() <= 2  # noise is beyond its edge once in twenty times
         found.append(cleared.variances[0])
         raw.append(np.linalg.eigvalsh(second)[-1])
@@ -274,7 +274,16 @@ def test_files_hold_all_of_it(second, adapt, tmp_path):
         assert np.array_equal(read.covariance, made.covariance)
         assert (read.dispersion, read.fill) == (made.dispersion, made.fill)
     assert set(json.loads((tmp_path / "summary.json").read_text())["moments"]) == {
-        "kind", "first", "second", "first_noise", "second_noise"}  # fmt: skip
+        "kind", "first", "second", "first_noise", "second_noise", "radius", "axes"}  # fmt: skip
+
+
+@pytest.mark.parametrize("adapt", [False, rd.Adaptation(shape=False)], ids=str)
+def test_files_from_before_there_were_shapes_are_read(adapt):
+    X, ball = records(rd.Sphere(2), 2000, 0.1), rd.Ball(rd.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    made = rd.private_summary(X, ball, rd.GDP(1.0), adapt=adapt)
+    data = made.to_dict() | {"format": 4}
+    data["moments"] = {name: value for name, value in data["moments"].items() if name not in ("radius", "axes")}
+    assert rd.Release.from_dict(data).to_dict() == made.to_dict()
 
 
 def test_a_mean_is_no_summary(tmp_path):
@@ -286,7 +295,8 @@ def test_a_mean_is_no_summary(tmp_path):
 SPOILED = [
     {"moments": None}, {"moments": {}}, {"moments": {"kind": "full"}}, {"class": "Median"}, {"class": 3}, {"fill": 2.0},
     {"fill": "full"}, {"first": [0.0]}, {"second": [[0.0, 1.0], [2.0, 0.0]]}, {"second": 1.0}, {"kind": "half"},
-    {"first_noise": -1.0}, {"second_noise": "x"}, {"first": [np.nan, 0.0]}, {"more": 1},
+    {"first_noise": -1.0}, {"second_noise": "x"}, {"first": [np.nan, 0.0]}, {"more": 1}, {"axes": [1.0]},
+    {"axes": [[1.0, np.inf], [0.0, 1.0]]}, {"radius": 0.0}, {"radius": None},
 ]  # fmt: skip
 
 

@@ -217,12 +217,13 @@ def _shadows(part: GroupMean) -> Array:
 
 def scree_panel(summary: Summary, most: int) -> Panel:
     """Variances by rank, those released and those cleared of noise, and what noise alone reaches."""
-    noisy, spread, edge = summary.moments.noisy_variances[:most], summary.spread, summary.moments.edge
+    spread, (noisy, edges) = summary.spread, (numbers[:most] for numbers in summary.moments.along_modes())
 
     def draw(ax: Any) -> None:
         rank = np.arange(1, len(noisy) + 1)
         ax.bar(rank, noisy, color="0.82", width=0.7, label="variance as released, with noise")
-        ax.axhline(edge, color=ORANGE, linestyle="--", label="what noise alone reaches")
+        reached: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "label": "what noise alone reaches"}
+        ax.hlines(edges, rank - 0.5, rank + 0.5, **reached)
         seen, cleared = spread.significant[: len(noisy)], spread.variances[: len(noisy)]
         dots: dict[str, Any] = {"color": BLUE, "linestyle": "none", "mec": "white", "markersize": 8}
         ax.plot(rank[seen], cleared[seen], marker="o", label="cleared of noise", **dots)

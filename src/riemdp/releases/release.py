@@ -387,5 +387,5 @@ class Release:
 
 
 _CLASSES[Release.__name__] = Release
-FORMAT = Format("release", 4, "Release.save()")
+FORMAT = Format("release", 5, "Release.save()")
 _PARSED = ("value", "center", "guarantee", "space", "stages", "kind", "noisy", "fill", "moments")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from riemdp.accounting.guarantee import GDP, Guarantee, PureDP
-from riemdp.axes import Axes
+from riemdp.axes import LEAST_NOISE, Axes
 from riemdp.balls import SMALLEST_RADIUS, Ball
 from riemdp.caching import cached_property
 from riemdp.errors import InputError, MechanismError, RiemdpError
@@ -32,7 +32,7 @@ from riemdp.releases.drawn import Drawn
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
 from riemdp.statistics.adaptation import Adaptation, Allowance, adaptation, divisible
-from riemdp.statistics.base import ReleaseLaw
+from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, same_noise
 from riemdp.statistics.chance import Chance
 from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
@@ -64,6 +64,9 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
+# A record that is moved takes more from the spread than from the mean: radii of summaries cost so many times as much.
+# And their axes are half as uneven as those with the least noise for a mean: the dispersion is known worse in those.
+CARE_FOR_SPREAD, SHAPE_OF_SUMMARY, SPARE_OF_SUMMARY = 3, 1 / 8, 0.5
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -122,18 +125,32 @@ class Adaptive:
 
     @cached_property
     def is_linear(self) -> bool:
-        """Whether the last release is a sum of bounded vectors: then it may be shaped, and supposes nothing.
+        """Whether the last release is a sum of bounded vectors: then any body will do, and nothing is supposed.
 
-        Of a mean with Gaussian noise; of a mean in a given ellipsoid always.
+        Of a mean or a summary with Gaussian noise; in a given ellipsoid always.
         """
         is_free = self.query.mechanism in ("auto", self.noise.name) and self.moves_ball
-        is_mean = self.is_gaussian and self.query.statistic == IntrinsicMean.name
+        if not is_free or not (self.is_gaussian or self._given is not None):
+            return False
+        if self.summary is not None:
+            return True
+        is_mean = self._given is not None or self.query.statistic == IntrinsicMean.name
         space = self.ball.space
-        return is_free and (is_mean or self._is_given_shape) and (space.is_flat or _has_model(space))
+        return is_mean and (space.is_flat or _has_model(space))
 
-    @property
-    def _is_given_shape(self) -> bool:
-        return isinstance(self.query.statistic, ShapedMean)
+    @cached_property
+    def summary(self) -> Moments | None:
+        """The moments that are asked for; None if a mean is."""
+        asked = self.query.statistic
+        if isinstance(asked, Moments):
+            return asked
+        return Moments() if asked == Moments.name else None
+
+    @cached_property
+    def _given(self) -> Moments | None:
+        """The moments in the ellipsoid that was given; None if a ball was."""
+        asked = self.query.statistic.moments if isinstance(self.query.statistic, ShapedMean) else self.summary
+        return None if asked is None or asked.radius is None else asked
 
     @property
     def moves_ball(self) -> bool:
@@ -142,9 +159,11 @@ class Adaptive:
 
     @cached_property
     def shapes(self) -> bool:
-        """Whether bodies may be ellipsoids."""
-        is_wanted = self.options.shape and self.rounds is None and self.ball.space.dim > 1
-        return self.is_linear and self.is_gaussian and is_wanted
+        """Whether bodies may be ellipsoids: of a summary if it tells a spread in one."""
+        dim = self.ball.space.dim
+        is_wanted = self.options.shape and self.rounds is None and dim > 1
+        is_told = self.summary is None or self.summary.which(dim) == "full"
+        return self.is_linear and self.is_gaussian and is_wanted and is_told
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -154,8 +173,10 @@ class Adaptive:
     @cached_property
     def start(self) -> Body:
         """The ball that was given, or the ellipsoid."""
-        asked = self.query.statistic
-        return Body(self.ball, asked.radius, asked.axes) if isinstance(asked, ShapedMean) else Body.of_ball(self.ball)
+        given = self._given
+        if given is None or given.radius is None:
+            return Body.of_ball(self.ball)
+        return Body(self.ball, given.radius, given.axes)
 
     @cached_property
     def weights(self) -> tuple[float, float]:
@@ -180,7 +201,8 @@ class Adaptive:
         of_step = math.log(self.favour) / (PRICE_OF_STEP[self.is_gaussian] * spare)
         of_list = self._strength_of_list(self.favour)
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
-        return max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
+        share = max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
+        return share if self.summary is None else min(CARE_FOR_SPREAD * share, most)
 
     @cached_property
     def look(self) -> float:
@@ -237,8 +259,8 @@ class Adaptive:
 
     def center_query(self, body: Body, share: Guarantee) -> Query:
         """What is asked for a private centre: moments, in one pass, in any body."""
-        shaped = ShapedMean(body.radius, body.axes, Moments(self._second, is_coarse=True))
-        return Query(body.ball, self.query.n, share, self.noise.name, statistic=shaped)
+        moments = Moments(self._second, is_coarse=True, radius=body.radius, axes=body.axes)
+        return Query(body.ball, self.query.n, share, self.noise.name, statistic=ShapedMean(moments))
 
     @property
     def _second(self) -> str:
@@ -260,8 +282,14 @@ class Adaptive:
         last = replace(self.query, ball=body.ball, guarantee=share, footpoint=footpoint, adapt=False)
         if not self.is_linear:
             return last
-        statistic = ShapedMean.within(body.ball.space, body.radius, body.axes)
-        return replace(last, statistic=statistic, mechanism=self.noise.name)
+        return replace(last, statistic=self._last_statistic(body), mechanism=self.noise.name)
+
+    def _last_statistic(self, body: Body) -> Statistic:
+        """The linear one, in the body."""
+        if self.summary is None:
+            return ShapedMean.within(body.ball.space, body.radius, body.axes)
+        is_ball = body.axes is None and body.radius == body.ball.radius
+        return replace(self.summary, radius=None if is_ball else body.radius, axes=body.axes)
 
     def _has_last(self, radius: float) -> bool:
         """Whether the last release exists in a body of that radius, with as little or as much as it may have.
@@ -294,7 +322,8 @@ class Adaptive:
     def _spare(self, body: Body, share: Guarantee) -> float:
         """How many records on one side would move the mean as much as noise of the last release does."""
         error = self.center_plan(body, share).expected_error
-        return self.options.spare * self.query.n * error / body.radius
+        spare = self.options.spare * (1.0 if self.summary is None else SPARE_OF_SUMMARY)
+        return spare * self.query.n * error / body.radius
 
     def radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
         """The law of the radius that is drawn next, for this part of the guarantee."""
@@ -369,7 +398,8 @@ class Adaptive:
         if not self.shapes:
             return body.axes
         first, second = (visible.vectors[0] for visible in drawn.noisy)
-        axes = fitted_axes(statistic.noisy(first, second, body.ball), body.radius, body.axes)
+        power = LEAST_NOISE if self.summary is None else SHAPE_OF_SUMMARY
+        axes = fitted_axes(statistic.noisy(first, second, body.ball), body.axes, power)
         return axes if same_noise(body, axes) >= SMALLEST_RADIUS else body.axes
 
     def _looked(self, found: Found, near: Body, steps: range, chance: Chance) -> tuple[Found, bool]:
@@ -408,7 +438,7 @@ class Adaptive:
         Where the space has none that is larger, they are moved into the first body and outside the second.
         """
         wider = near.around(near.ball.center, WIDER * near.radius, near.axes)
-        vectors = ShapedMean(wider.radius, wider.axes).vectors(records.moved(wider.ball))
+        vectors = Moments(radius=wider.radius, axes=wider.axes).vectors(records.moved(wider.ball))
         return vectors.outside([radius_at(near.radius, step) for step in steps[1:]])
 
     def run(self, records: Bounded, chance: Chance) -> Last:

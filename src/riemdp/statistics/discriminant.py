@@ -187,7 +187,7 @@ class NoisyClasses:
         if statistic.is_gaussian:
             first, second = numbers[:, :-1].sum(axis=0), _matrix(noisy[-1], dim)
             noise = scale * math.sqrt(statistic.classes)
-            covariance = _certain(NoisyMoments("full", first, second, noise, ROOT_OF_TWO * scale))
+            covariance = _certain(NoisyMoments("full", first, second, noise, ROOT_OF_TWO * scale, 1.0))
         return cls(numbers[:, :-1], scale**2 * statistic.variance(dim), shares / shares.sum(), covariance)
 
     def means(self) -> Array:
@@ -223,7 +223,7 @@ class NoisyClasses:
 
 def _certain(moments: NoisyMoments) -> Array:
     """The covariance of features; what noise or float64 hides is not believed to be small."""
-    spread = moments.about_mean(1.0)
+    spread = moments.about_mean()
     floor = max(LEAST_OF_EDGE * noise_edge(moments.dim, moments.second_noise), LEAST_SPREAD**2)
     variances = np.maximum(spread.variances, max(floor, LEAST_RATIO * spread.variances.max()))
     return np.asarray((spread.directions * variances) @ spread.directions.T)

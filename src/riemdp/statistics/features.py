@@ -150,10 +150,10 @@ class _Products:
         return np.stack(sums).astype(np.int64).astype(object)
 
 
-def centred(moments: NoisyMoments, radius: float) -> Features:
+def centred(moments: NoisyMoments) -> Features:
     """Coordinates at the mean, in units of most of their root mean square length: what the shape is about."""
-    length = SHORTENED * math.sqrt(moments.about_mean(radius).total)
-    return Features(np.eye(moments.dim), np.zeros(moments.dim), max(length, LEAST_SPREAD * radius))
+    length = SHORTENED * math.sqrt(moments.about_mean().total)
+    return Features(np.eye(moments.dim), np.zeros(moments.dim), max(length, LEAST_SPREAD * moments.radius))
 
 
 def whitened(features: Features, spread: Spread, noise: float) -> Features:

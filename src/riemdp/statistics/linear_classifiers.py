@@ -185,7 +185,7 @@ class LinearClassifier(ABC):
         chance, summary = Exact(paid), self.summary.under(paid, records)
         assert isinstance(summary, Summary)
         place, law = records.moved(_around_mean(summary)), length_law(self.n, self.shares.length)
-        features, shape = self._shaped(centred(summary.moments, summary.ball.radius), place, chance)
+        features, shape = self._shaped(centred(summary.moments), place, chance)
         features = with_private_length(features, place, law, chance)
         learnt = self.learn(replace(labelled, records=labelled.records.moved(place.ball)), features, chance)
         length = length_stage(features, self.shares.length, law, place.ball)

@@ -30,6 +30,7 @@ from riemdp.statistics.catalogue import require_known, statistic_names
 from riemdp.statistics.foresight import predicted
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.median import Median
+from riemdp.statistics.moments import Moments
 from riemdp.statistics.plans import PlanTable
 from riemdp.statistics.prepared import Prepared, prepare, require_ledger
 from riemdp.statistics.query import Query
@@ -198,18 +199,26 @@ def _require_name(statistic: Any, names: Iterable[str]) -> None:
 
 
 def placed(ball: Ball | Ellipsoid | BallMapping, asked: dict[str, Any]) -> tuple[Ball, dict[str, Any]]:
-    """The ball that holds the records, and what is asked of them: in an ellipsoid, the mean in its shape."""
+    """The ball that holds the records, and what is asked of them: in an ellipsoid, in its shape."""
     if not isinstance(ball, Ellipsoid):
         return as_ball(ball), asked
-    statistic = asked.get("statistic", IntrinsicMean.name)
-    if statistic != IntrinsicMean.name:
-        name = statistic.name if isinstance(statistic, Statistic) else statistic
-        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball, such as its own `ball`.")
     mechanism = asked.get("mechanism", "auto")
     if mechanism in MECHANISMS and not isinstance(by_name(mechanism), Wrapped):
         raise MechanismError(f"mechanism = {mechanism!r} has no noise in the shape of an Ellipsoid: pass a Ball.")
-    shaped = ShapedMean.within(ball.space, ball.reach, ball.narrowing)
-    return ball.ball, asked | {"statistic": shaped}
+    return ball.ball, asked | {"statistic": _shaped(ball, asked.get("statistic", IntrinsicMean.name))}
+
+
+def _shaped(ellipsoid: Ellipsoid, statistic: str | Statistic) -> Statistic:
+    """The statistic in the shape of the ellipsoid."""
+    if statistic == IntrinsicMean.name:
+        return ShapedMean.within(ellipsoid.space, ellipsoid.reach, ellipsoid.narrowing)
+    summary = Moments() if statistic == Moments.name else statistic
+    if not isinstance(summary, Moments):
+        name = summary.name if isinstance(summary, Statistic) else summary
+        raise InputError(f"statistic = {name!r} is not offered in an Ellipsoid: pass a Ball, such as its own `ball`.")
+    if summary.second not in ("auto", "full"):
+        raise InputError(f"second = {summary.second!r} tells no spread in an Ellipsoid: pass 'full', or a Ball.")
+    return replace(summary, second="full", radius=ellipsoid.reach, axes=ellipsoid.narrowing)
 
 
 def rehearse(ball: Ball | BallMapping, n: int, guarantee: Guarantee | str, **asked: Any) -> Prepared:

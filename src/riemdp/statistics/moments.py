@@ -3,18 +3,20 @@
 M1 = (1/n) sum v_i and M2 = (1/n) sum v_i v_iᵀ, or its diagonal or trace, of the very same v_i, |v_i| <= r exactly. With
 Gaussian noise the second costs nothing: with the weights below, (M1, M2/c, tr M2/b) has the sensitivity 2r/n of M1
 alone. With Laplace noise the trace costs nothing either, and everything else a stated share.
-Proofs: docs/proofs/moments.md.
+Proofs: docs/proofs/moments.md; in an ellipsoid, of narrowed coordinates: docs/proofs/shaped.md.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from riemdp.arithmetic import round_up
+from riemdp.axes import Axes
 from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
@@ -48,6 +50,8 @@ class Moments(Statistic):
     noise: Wrapped = WRAPPED_GAUSSIAN
     scale: float = math.nan  # of the noise, once it is planned
     is_coarse: bool = False  # of coordinates cut to 16 bits: for centres and shapes, found faster
+    radius: float | None = None  # of narrowed coordinates, in an ellipsoid; None: the ball's own
+    axes: Axes | None = None  # of the ellipsoid
 
     def __post_init__(self) -> None:
         if self.second not in ("auto", *SECOND_MOMENTS):
@@ -104,24 +108,36 @@ class Moments(Statistic):
 
     # --- the release -------------------------------------------------------------------------------------------
 
+    def room(self, ball: Ball) -> Ball:
+        """Where the vectors are whose moments are taken: the ball itself, or one of narrowed coordinates."""
+        return ball if self.radius is None else vectors_up_to(self.radius, ball.space.dim)
+
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """The sensitivity of the tangent mean, to the last bit, where second moments cost nothing."""
         refuse_footpoint(footpoint, "summary")
-        if self.is_gaussian or self.which(ball.space.dim) == "trace":
-            return linear_sensitivity(ball, n)
-        exact = round_up(lambda r, c: _sum_of_lengths(r, c) / n, ball.radius, self.weight(ball))
-        return with_solver_error(exact, 4 * UNIT_ROUNDOFF * ball.radius)
+        room = self.room(ball)
+        if self.is_gaussian or self.which(room.space.dim) == "trace":
+            return linear_sensitivity(room, n)
+        exact = round_up(lambda r, c: _sum_of_lengths(r, c) / n, room.radius, self.weight(room))
+        return with_solver_error(exact, 4 * UNIT_ROUNDOFF * room.radius)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """A ball of vectors for each moment."""
-        weights = self.weights(ball)
-        longest = ball.radius**2 * math.hypot(1 / self.weight(ball), 1 / weights[-1])
-        return vectors_up_to(ball.radius, ball.space.dim), vectors_up_to(longest, len(weights))
+        room = self.room(ball)
+        weights = self.weights(room)
+        longest = room.radius**2 * math.hypot(1 / self.weight(room), 1 / weights[-1])
+        return vectors_up_to(room.radius, room.space.dim), vectors_up_to(longest, len(weights))
+
+    def vectors(self, records: Bounded) -> Bounded:
+        """Coordinates, or narrowed ones, each by itself, forced into the room."""
+        if self.radius is None:
+            return records
+        return records.mapped(partial(_narrowed, axes=self.axes, grid=records.ball.grid), self.room(records.ball))
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Both moments, of exact sums, each number rounded once."""
-        which = self.which(records.space.dim)
-        return self.of_sums(records.coarse_moment_sums(which) if self.is_coarse else records.moment_sums(which))
+        vectors, which = self.vectors(records), self.which(records.space.dim)
+        return self.of_sums(vectors.coarse_moment_sums(which) if self.is_coarse else vectors.moment_sums(which))
 
     def of_sums(self, sums: MomentSums) -> tuple[Array, Array]:
         """The private value, from sums over all records."""
@@ -129,7 +145,8 @@ class Moments(Statistic):
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
         """Root mean square distance by which the noise of the first moment moves the mean."""
-        return mechanism.expected_error(scale, ball)
+        even = 1.0 if self.axes is None else self.axes.size / math.sqrt(ball.space.dim)
+        return mechanism.expected_error(scale * even, ball)
 
     # --- post-processing ---------------------------------------------------------------------------------------
 
@@ -139,7 +156,7 @@ class Moments(Statistic):
 
         def means(first: Array) -> Array:
             pairs = zip(first, second, strict=True)
-            return np.stack([self.noisy(*pair, ball).mean_coordinates(ball.space, ball.radius) for pair in pairs])
+            return np.stack([self.noisy(*pair, ball).mean_coordinates(ball.space) for pair in pairs])
 
         with one_blas_thread():
             return carry(noisy[0].then(means), np.zeros(ball.space.dim), ball)
@@ -147,19 +164,25 @@ class Moments(Statistic):
     def completed(self, release: Release, noisy: list[Visible]) -> Summary:
         """The release with its moments, in the ball in which they were drawn."""
         moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
-        return Summary(**vars(release) | {"moments": moments, "fill": moments.fill(release.ball.radius)})
+        return Summary(**vars(release) | {"moments": moments, "fill": moments.fill})
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
-        """The noisy moments of one draw, in the units of the coordinates."""
-        dim, which, weights = ball.space.dim, self.which(ball.space.dim), self.weights(ball)
+        """The noisy moments of one draw, in the units of the coordinates, narrowed ones if there are axes."""
+        room, dim, which = self.room(ball), ball.space.dim, self.which(ball.space.dim)
+        weights = self.weights(room)
         first, numbers = np.clip(first, -FARTHEST, FARTHEST), np.clip(second, -FARTHEST, FARTHEST) * weights
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
-        noise = deviations[0], deviations[1] * float(weights[0])
+        axes = None if self.axes is None else self.axes.matrix
+        told = deviations[0], deviations[1] * float(weights[0]), room.radius, axes
         if which == "trace":
-            return NoisyMoments(which, first, numbers[0], *noise)
+            return NoisyMoments(which, first, numbers[0], *told)
         shift = _better_trace(numbers, weights, dim) / dim
         shaped = symmetric(numbers[:-1]) + shift * np.eye(dim) if which == "full" else numbers[:-1] + shift
-        return NoisyMoments(which, first, shaped, *noise)
+        return NoisyMoments(which, first, shaped, *told)
+
+
+def _narrowed(coords: Array, axes: Axes | None, grid: int) -> Array:
+    return coords if axes is None else axes.narrowed(coords, grid)
 
 
 def _free_for_matrix(radius: arb) -> arb:

@@ -51,7 +51,7 @@ def spread_of(numbers: Array, noise: float) -> Spread:
     """The second moment of unit vectors, with noise, cleared of it."""
     dim = (math.isqrt(8 * len(numbers) + 1) - 1) // 2
     matrix = symmetric(numbers * np.array(_weights(dim)))
-    return NoisyMoments("full", np.zeros(dim), matrix, noise, noise).about_centre(1.0)
+    return NoisyMoments("full", np.zeros(dim), matrix, noise, noise, 1.0).about_centre()
 
 
 def _weights(dim: int) -> list[float]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from riemdp.axes import Axes
+from riemdp.axes import LEAST_NOISE, Axes
 from riemdp.balls import Ball, mean_rounding
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array, Space
@@ -24,9 +23,9 @@ from riemdp.mechanisms.visible import Visible, carry
 from riemdp.privacy.bounded import Bounded
 from riemdp.regions import Noisy
 from riemdp.releases.release import Release
-from riemdp.statistics.base import Statistic, refuse_footpoint, vectors_up_to
+from riemdp.statistics.base import Statistic, refuse_footpoint
 from riemdp.statistics.moments import Moments
-from riemdp.summaries.spread import NoisyMoments, inverse_hessian
+from riemdp.summaries.spread import NoisyMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +34,12 @@ class ShapedMean(Statistic):
 
     name: ClassVar[str] = "frechet-mean"
 
-    radius: float  # of the narrowed coordinates
-    axes: Axes | None = None  # without them, the ball itself
-    moments: Moments = field(default_factory=Moments)  # how they are released, in narrowed coordinates
+    moments: Moments  # of narrowed coordinates, which are released
 
     @classmethod
     def within(cls, space: Space, radius: float, axes: Axes | None) -> ShapedMean:
         """With the second moments that the Hessian needs; in a flat space just their trace, for the fill."""
-        return cls(radius, axes, Moments("trace" if space.is_flat else "auto"))
+        return cls(Moments("trace" if space.is_flat else "auto", radius=radius, axes=axes))
 
     def with_noise(self, mechanism: Mechanism) -> ShapedMean:
         """The statistic with the weights that belong to this noise."""
@@ -56,37 +53,24 @@ class ShapedMean(Statistic):
         """Nothing: it is linear."""
         return ()
 
-    def room(self, ball: Ball) -> Ball:
-        """The ball in which narrowed coordinates are."""
-        return vectors_up_to(self.radius, ball.space.dim)
-
     # --- the release -------------------------------------------------------------------------------------------
 
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """That of moments of vectors up to the radius."""
         refuse_footpoint(footpoint, "mean in an ellipsoid")
-        return self.moments.sensitivity(self.room(ball), n, footpoint)
+        return self.moments.sensitivity(ball, n, footpoint)
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """A ball of vectors for each moment."""
-        return self.moments.rooms(self.room(ball))
-
-    def vectors(self, records: Bounded) -> Bounded:
-        """Narrowed coordinates, each by itself, forced into the ellipsoid."""
-        turn = partial(_narrowed, axes=self.axes, grid=records.ball.grid)
-        return records.mapped(turn, self.room(records.ball))
+        return self.moments.rooms(ball)
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:
         """Both moments of narrowed coordinates, from exact sums."""
-        return self.moments.value(self.vectors(records), footpoint)
+        return self.moments.value(records, footpoint)
 
     def expected_error(self, mechanism: Mechanism, scale: float, ball: Ball) -> float:
         """Root mean square distance by which noise moves the mean."""
-        return mechanism.expected_error(scale * self.stretch(ball.space.dim) / math.sqrt(ball.space.dim), ball)
-
-    def stretch(self, dim: int) -> float:
-        """By how much noise grows over that of one coordinate."""
-        return math.sqrt(dim) if self.axes is None else self.axes.size
+        return self.moments.expected_error(mechanism, scale, ball)
 
     # --- post-processing ---------------------------------------------------------------------------------------
 
@@ -105,34 +89,24 @@ class ShapedMean(Statistic):
         """With its fill, and what regions are made of."""
         moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
         turn = self._turn(moments, release.space)
-        off = mean_rounding(self.room(release.ball).radius)
-        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), off, turn)
-        return replace(release, fill=moments.fill(self.radius), noisy=told)
+        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), mean_rounding(moments.radius), turn)
+        return replace(release, fill=moments.fill, noisy=told)
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
         """One draw, in the units of the narrowed coordinates."""
-        return self.moments.noisy(first, second, self.room(ball))
+        return self.moments.noisy(first, second, ball)
 
     def _mean(self, moments: NoisyMoments, space: Space) -> Array:
         """Coordinates at the centre."""
-        if self._is_plain(space):
-            return moments.first if self.axes is None else self.axes.widened(moments.first)
-        return np.asarray(self._turn(moments, space) @ moments.first)
+        return moments.widened(moments.first) if self._is_plain(space) else moments.mean_coordinates(space)
 
     def _is_plain(self, space: Space) -> bool:
         """Whether the tangent mean will do: in a flat space, and for a centre in a body where a trace would mislead."""
         return space.is_flat or (self.moments.is_coarse and self.moments.second == "trace")
 
     def _turn(self, moments: NoisyMoments, space: Space) -> Array:
-        """H⁻¹ S (d, d): what takes the first moment to the coordinates of the mean."""
-        wide = np.eye(space.dim) if self.axes is None else self.axes.widened(np.eye(space.dim)).T
-        if self._is_plain(space):
-            return wide
-        return np.asarray(inverse_hessian(space, wide @ moments.about_centre(self.radius).matrix @ wide.T) @ wide)
-
-
-def _narrowed(coords: Array, axes: Axes | None, grid: int) -> Array:
-    return coords if axes is None else axes.narrowed(coords, grid)
+        """What takes the first moment to the coordinates of the mean."""
+        return moments.wide if self._is_plain(space) else moments.turn(space)
 
 
 # --- which axes ------------------------------------------------------------------------------------------------------
@@ -142,39 +116,42 @@ CAUTION = 1.05
 # Other axes are taken if they promise so many times less noise.
 WORTH = 1.05
 LEAST_REST = 0.01  # of all variance: what the directions that are not seen have together, at least
+LEAST_SHARE_OF_SQUARE = 1e-12
 
 
-def fitted_axes(moments: NoisyMoments, radius: float, old: Axes | None) -> Axes | None:
+def fitted_axes(moments: NoisyMoments, old: Axes | None, power: float = LEAST_NOISE) -> Axes | None:
     """The axes for which moments, in coordinates narrowed by the old ones, promise the least noise; or the old ones.
 
     Those of the coordinates, or any, with the variances that are seen through the noise; the others have even shares.
     """
     kinds = ["diagonal", "full"] if moments.kind == "full" else [moments.kind]
-    total = max(moments.trace_about_mean, LEAST_SHARE_OF_SQUARE * radius**2)
+    total = max(moments.narrowed_total, LEAST_SHARE_OF_SQUARE * moments.radius**2)
     today = math.sqrt(total) * (math.sqrt(moments.dim) if old is None else old.size)
     found = list[tuple[float, Axes]]()
     with one_blas_thread(), suppress(np.linalg.LinAlgError):  # what cannot be found is not taken
-        found += [one for kind in kinds if (one := _fitted(moments.seen_as(kind), radius, old)) is not None]
+        found += [one for kind in kinds if (one := _fitted(moments.seen_as(kind), old, power)) is not None]
     best = min(found, key=lambda pair: pair[0], default=(math.inf, old))
     return best[1] if best[0] * WORTH < today else old
 
 
-LEAST_SHARE_OF_SQUARE = 1e-12
-
-
-def _fitted(moments: NoisyMoments, radius: float, old: Axes | None) -> tuple[float, Axes] | None:
-    """(tr C^½, axes) of what is seen; None if nothing is, or if the old axes are not those of the coordinates."""
+def _fitted(moments: NoisyMoments, old: Axes | None, power: float) -> tuple[float, Axes] | None:
+    """(noise, axes) for what is seen; None if nothing is, or if the old axes are not those of the coordinates."""
     cautious = replace(moments, second_noise=CAUTION * moments.second_noise)
-    spread = cautious.about_mean(radius)
+    spread = cautious.narrowed_about_mean()
     if not spread.significant.any() or (moments.kind == "diagonal" and old is not None and not old.is_diagonal):
         return None
     least = LEAST_REST * spread.total / moments.dim
     spread = replace(spread, variances=np.maximum(spread.variances, least))
     if moments.kind == "diagonal":
         variances = spread.directions @ spread.variances * (1.0 if old is None else old.matrix**2)  # in their places
-        return float(np.sqrt(variances).sum()), Axes.for_variances(variances)
+        return _noise(variances, power), Axes.for_variances(variances, None, power)
     if old is None:
-        return float(np.sqrt(spread.variances).sum()), Axes.for_variances(spread.variances, spread.directions)
+        return _noise(spread.variances, power), Axes.for_variances(spread.variances, spread.directions, power)
     variances, directions = np.linalg.eigh(old.widened(old.widened(spread.matrix).T))
     variances = np.maximum(variances, LEAST_SHARE_OF_SQUARE * variances.max())
-    return float(np.sqrt(variances).sum()), Axes.for_variances(variances, directions)
+    return _noise(variances, power), Axes.for_variances(variances, directions, power)
+
+
+def _noise(variances: Array, power: float) -> float:
+    """In proportion to that of a mean, with axes C^power (docs/proofs/shaped.md, section 3); tr C^½ is the least."""
+    return float(np.sqrt((variances ** (2 * power)).sum() * (variances ** (1 - 2 * power)).sum()))

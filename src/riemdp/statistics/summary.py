@@ -6,6 +6,7 @@ from typing import Any
 
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.balls import Ball
+from riemdp.ellipsoids import Ellipsoid
 from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.ledger import Ledger
 from riemdp.statistics.adaptation import Adaptation
@@ -19,7 +20,7 @@ from riemdp.written import BallMapping
 
 def private_summary(
     X: Any,
-    ball: Ball | BallMapping,
+    ball: Ball | Ellipsoid | BallMapping,
     guarantee: Guarantee | str,
     *,
     second: SecondMoments = "auto",
@@ -40,8 +41,8 @@ def private_summary(
     ----------
     X : array of shape (n, *point_shape)
         The records, as `private_mean` takes them. Their values never raise.
-    ball : Ball or mapping
-        A public ball. Records outside are moved onto it; spread is that of the records so moved.
+    ball : Ball, Ellipsoid or mapping
+        A public ball, or ellipsoid. Records outside are moved into it; spread is that of the records so moved.
     guarantee : Guarantee or str
         Such as `GDP(1.0)` or "epsilon=1".
     second : {"auto", "full", "diagonal", "trace"}
@@ -50,8 +51,8 @@ def private_summary(
     mechanism : {"auto", "wrapped-gaussian", "wrapped-laplace"}
         Which noise; "auto" takes the one with the smaller predicted error of the mean.
     adapt : bool or Adaptation
-        Whether to spend part of the guarantee on a private ball around the records, as `private_mean` does: the
-        noise then follows their spread.
+        Whether to spend part of the guarantee on a private ball around the records, or with Gaussian noise an
+        ellipsoid, as `private_mean` does: the noise then follows their spread and, with full second moments, shape.
     groups : sequence of ids, (n,), optional
         Who each record is of, if people have several: the summary is then one of people, each by the mean of their own
         records, and protects a person with all of their records; see `private_mean`.

@@ -49,14 +49,22 @@ class Spread:
         """The spread in other orthonormal coordinates."""
         return replace(self, directions=orthogonal @ self.directions)
 
+    def widened(self, wide: Array) -> Spread:
+        """That of S u for vectors u of this spread; a direction is seen if more than half of its variance was."""
+        part = replace(self, variances=np.where(self.significant, self.variances, 0.0))
+        whole, seen = (wide @ spread.matrix @ wide.T for spread in (self, part))
+        values, vectors = _descending(whole)
+        return Spread(np.maximum(values, 0.0), vectors, 2 * ((seen @ vectors) * vectors).sum(axis=0) > values)
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
     """Moments of the records' coordinates at the centre of a ball, with noise: they may be seen by everybody.
 
-    `second` is E[v vᵀ] (d, d) if `kind` is "full", its diagonal (d,) or its trace (). `first_noise` and `second_noise`
-    are standard deviations of the noise of one number; that of `second` in an orthonormal basis of symmetric matrices,
-    in which an entry beside the diagonal counts sqrt2.
+    `second` is E[v vᵀ] (d, d) if `kind` is "full", its diagonal (d,) or its trace (), of vectors no longer than the
+    `radius`. `first_noise` and `second_noise` are standard deviations of the noise of one number; that of `second` in
+    an orthonormal basis of symmetric matrices, in which an entry beside the diagonal counts sqrt2. With `axes` S they
+    are moments of narrowed coordinates u = S⁻¹ v; whatever else is not called narrowed is in coordinates v.
     """
 
     kind: str
@@ -64,6 +72,8 @@ class NoisyMoments:
     second: Array
     first_noise: float
     second_noise: float
+    radius: float
+    axes: Array | None = None
 
     @property
     def dim(self) -> int:
@@ -81,13 +91,34 @@ class NoisyMoments:
             return self
         return replace(self, kind=kind, second={"diagonal": self.second.diagonal()}[kind])
 
-    def about_centre(self, radius: float) -> Spread:
-        """The second moment, cleared of noise: of vectors no longer than the radius."""
-        return CLEARED[self.kind](self.second, self.dim, self.second_noise, radius**2)
+    @property
+    def wide(self) -> Array:
+        """S (d, d): what takes narrowed coordinates to those at the centre."""
+        if self.axes is None:
+            return np.eye(self.dim)
+        return np.diag(self.axes) if self.axes.ndim == 1 else self.axes
 
-    def about_mean(self, radius: float) -> Spread:
+    def widened(self, narrowed: Array) -> Array:
+        """S u of a vector u of narrowed coordinates."""
+        return narrowed if self.axes is None else np.asarray(self.wide @ narrowed)
+
+    def about_centre(self) -> Spread:
+        """The second moment, cleared of noise: of vectors no longer than the radius."""
+        return self._widened(self._cleared(self.second))
+
+    def about_mean(self) -> Spread:
         """E[v vᵀ] - E[v] E[v]ᵀ, cleared of noise, that of the square included."""
-        return CLEARED[self.kind](self._about_mean(), self.dim, self.second_noise, radius**2)
+        return self._widened(self.narrowed_about_mean())
+
+    def narrowed_about_mean(self) -> Spread:
+        """The same of narrowed coordinates, in which the noise is the same in all directions."""
+        return self._cleared(self._about_mean())
+
+    def _cleared(self, noisy: Array) -> Spread:
+        return CLEARED[self.kind](noisy, self.dim, self.second_noise, self.radius**2)
+
+    def _widened(self, spread: Spread) -> Spread:
+        return spread if self.axes is None else spread.widened(self.wide)
 
     def _about_mean(self) -> Array:
         if self.kind == "full":
@@ -96,53 +127,80 @@ class NoisyMoments:
         return np.asarray(self.second - (squares if self.kind == "diagonal" else squares.sum()))
 
     @property
-    def trace_about_mean(self) -> float:
-        """E|v - E[v]|², cleared of the noise of the square: of either sign."""
+    def narrowed_total(self) -> float:
+        """E|u - E[u]|² of narrowed coordinates, cleared of the noise of the square: of either sign."""
         noisy = self._about_mean()
         return float(np.trace(noisy) if self.kind == "full" else np.sum(noisy))
 
-    @property
-    def noisy_variances(self) -> Array:
-        """(d,) as released, noise and all, of either sign, the largest first; empty where only their sum is known."""
-        noisy = self._about_mean()
+    def along_modes(self) -> tuple[Array, Array]:
+        """Variances (d,) along the modes, as released, noise and all, and what noise alone reaches there.
+
+        Both are empty where only the sum of the variances is known.
+        """
         if self.kind == "trace":
-            return np.zeros(0)
-        return np.asarray((np.linalg.eigvalsh(noisy) if self.kind == "full" else np.sort(noisy))[::-1])
+            return np.zeros(0), np.zeros(0)
+        noisy = self._about_mean() if self.kind == "full" else np.diag(self._about_mean())
+        narrowed = self.wide.T @ self.about_mean().directions
+        edges = EDGES[self.kind](self.dim, self.second_noise) * (narrowed**2).sum(axis=0)
+        return np.asarray((noisy @ narrowed * narrowed).sum(axis=0)), np.asarray(edges)
 
     @property
-    def edge(self) -> float:
-        """Noise alone is hardly ever above this among the `noisy_variances`."""
-        return EDGES[self.kind](self.dim, self.second_noise)
+    def fill(self) -> float:
+        """Root mean square distance of the records to the centre, in radii; of narrowed coordinates with axes."""
+        return share_of_radius(self.trace, self.radius)
 
-    def fill(self, radius: float) -> float:
-        """Root mean square distance of the records to the centre, in radii."""
-        return share_of_radius(self.trace, radius)
-
-    def mean_coordinates(self, space: Space, radius: float) -> Array:
+    def mean_coordinates(self, space: Space) -> Array:
         """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
-        return np.asarray(self.inverse_hessian(space, radius) @ self.first)
+        return np.asarray(self.turn(space) @ self.first)
 
-    def inverse_hessian(self, space: Space, radius: float) -> Array:
-        """H⁻¹ (d, d): how errors of the first moment become those of the mean."""
-        return np.eye(self.dim) if space.is_flat else inverse_hessian(space, self.about_centre(radius).matrix)
+    def turn(self, space: Space) -> Array:
+        """H⁻¹ S (d, d): how errors of the first moment become those of the mean."""
+        if space.is_flat:
+            return self.wide
+        return np.asarray(inverse_hessian(space, self.about_centre().matrix) @ self.wide)
 
     def to_dict(self) -> dict[str, Any]:
         """The noisy moments as plain JSON data."""
-        return vars(self) | {"first": self.first.tolist(), "second": self.second.tolist()}
+        arrays = {name: None if (a := getattr(self, name)) is None else a.tolist() for name in MOMENT_ARRAYS}
+        return vars(self) | arrays
 
     @classmethod
-    def from_dict(cls, data: Any, dim: int) -> NoisyMoments:
-        """The moments that `to_dict` described, of a space of this dimension; anything else is an InputError."""
+    def from_dict(cls, data: Any, dim: int, radius: float) -> NoisyMoments:
+        """The moments that `to_dict` described, of a space of this dimension; anything else is an InputError.
+
+        Older files leave the radius, which is that of the ball, and the axes out.
+        """
         try:
-            noise = {name: _positive(data[name]) for name in ("first_noise", "second_noise")}
-            first, second = (np.array(data[name], dtype=np.float64) for name in ("first", "second"))
-            shape = {"full": (dim, dim), "diagonal": (dim,), "trace": ()}[data["kind"]]
-            right = first.shape == (dim,) and second.shape == shape and np.array_equal(second, second.T)
+            facts: dict[str, Any] = {"radius": radius, "axes": None} | data
+            numbers: dict[str, Any] = {name: _positive(facts[name]) for name in MOMENT_NUMBERS}
+            arrays: dict[str, Any] = {
+                name: _finite(facts[name], may) for name, may in _shapes(facts["kind"], dim).items()
+            }
+            right = len(facts) == len(fields(cls)) and np.array_equal(arrays["second"], arrays["second"].T)
         except (LookupError, TypeError, ValueError, OverflowError):
             right = False
-        if not (right and len(data) == len(fields(cls)) and np.isfinite(first).all() and np.isfinite(second).all()):
+        if not right:
             raise InputError("moments are not those of a summary: pass what Release.save() wrote.")
-        return cls(data["kind"], first, second, **noise)
+        return cls(facts["kind"], **arrays, **numbers)
+
+
+def _shapes(kind: Any, dim: int) -> dict[str, tuple[tuple[int, ...] | None, ...]]:
+    """Those that the arrays may have; None: there is none."""
+    second = {"full": (dim, dim), "diagonal": (dim,), "trace": ()}[kind]
+    axes = (None, (dim,), (dim, dim)) if kind == "full" else (None,)
+    return {"first": ((dim,),), "second": (second,), "axes": axes}
+
+
+MOMENT_ARRAYS, MOMENT_NUMBERS = ("first", "second", "axes"), ("first_noise", "second_noise", "radius")
+
+
+def _finite(numbers: Any, shapes: tuple[tuple[int, ...] | None, ...]) -> Any:
+    if numbers is None and None in shapes:
+        return None
+    array = np.array(numbers, dtype=np.float64)
+    if array.shape not in shapes or not np.isfinite(array).all():
+        raise ValueError(array.shape)
+    return array
 
 
 def share_of_radius(mean_square: float, radius: float) -> float:
@@ -201,12 +259,17 @@ def entry_edge(dim: int, noise: float) -> float:
 
 def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The eigenvalues beyond the edge, each made that of the matrix without noise; the others share what is left."""
-    values, vectors = np.linalg.eigh(noisy)
-    values, vectors = values[::-1], _upright(vectors[:, ::-1])
+    values, vectors = _descending(noisy)
     seen, bulk = values > noise_edge(dim, noise), math.sqrt(2 * dim) * noise
     root = np.sqrt(np.maximum(values - bulk, 0.0)) * np.sqrt(np.maximum(values + bulk, 0.0))  # squares may overflow
     true = (values + root) / 2
     return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
+
+
+def _descending(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues, the largest first, and their vectors in columns."""
+    values, vectors = np.linalg.eigh(matrix)
+    return values[::-1], _upright(vectors[:, ::-1])
 
 
 def _upright(vectors: Array) -> Array:

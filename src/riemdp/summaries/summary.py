@@ -19,7 +19,7 @@ from riemdp.names import WhoseMean
 from riemdp.population import SUMMARY_REGIONS
 from riemdp.regions import Region
 from riemdp.releases.release import Release
-from riemdp.summaries.spread import NoisyMoments, Spread
+from riemdp.summaries.spread import MOMENT_ARRAYS, NoisyMoments, Spread
 
 Array = NDArray[Any]
 
@@ -136,15 +136,16 @@ class Summary(Release):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("first", "second"):
-            object.__setattr__(self.moments, name, frozen(getattr(self.moments, name)))
+        for name in MOMENT_ARRAYS:
+            if getattr(self.moments, name) is not None:
+                object.__setattr__(self.moments, name, frozen(getattr(self.moments, name)))
 
     @cached_property
     def spread(self) -> Spread:
         """Variances and directions, in orthonormal coordinates at the mean."""
-        place, mean = self.ball, self.space.read(self.value, "value")
+        mean = self.space.read(self.value, "value")
         with one_blas_thread():
-            return self.moments.about_mean(place.radius).turned(transport(self.space, place.inner_center, mean))
+            return self.moments.about_mean().turned(transport(self.space, self.ball.inner_center, mean))
 
     @property
     def covariance(self) -> Array:
@@ -276,7 +277,8 @@ class Summary(Release):
     @classmethod
     def _read(cls, found: dict[str, Any]) -> dict[str, Any]:
         read = super()._read(found)
-        return read | {"moments": NoisyMoments.from_dict(found["moments"], read["space"].dim)}
+        radius = read["stages"][-1].radius if read["stages"] else read["radius"]
+        return read | {"moments": NoisyMoments.from_dict(found["moments"], read["space"].dim, radius)}
 
 
 def as_summary(release: Release) -> Summary:
