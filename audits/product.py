@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -134,9 +134,14 @@ class Case:
     @property
     def options(self) -> dict[str, Any]:
         """Of `private_mean` and `simulate`."""
-        statistic = Moments(self.second) if self.second else self.ellipsoid if self.shaped else self.statistic
+        statistic = self.moments if self.second else self.ellipsoid if self.shaped else self.statistic
         ask = {"mechanism": self.mechanism, "statistic": statistic, "footpoint": self._foot, "adapt": self.adapt}
         return {"ball": self.ball, "guarantee": self.claimed, **ask}
+
+    @property
+    def moments(self) -> Moments:
+        """Those of a summary, in the ball or in the ellipsoid."""
+        return replace(self.ellipsoid.moments, second=self.second) if self.shaped else Moments(self.second)
 
     @property
     def ellipsoid(self) -> ShapedMean:
@@ -185,6 +190,7 @@ def all_cases() -> list[Case]:
             cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
         if space.dim > 1:
             cases += [Case(place, *row, shaped=True) for row in ELLIPSOIDS]
+            cases += [replace(summary(place, "full", claim), shaped=True) for _, claim in ELLIPSOIDS]
         claims = CLAIMS if place in ADAPTIVE_WITH_ALL_CLAIMS else (rd.GDP(1.0),)
         cases += [Case(place, "auto", claim, adapt=True) for claim in claims]
         everything += [case for case in cases if case.exists]

@@ -66,7 +66,7 @@ RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, 
 TYPICAL_LIST = 30  # steps
 # A record that is moved takes more from the spread than from the mean: radii of summaries cost so many times as much.
 # And their axes are half as uneven as those with the least noise for a mean: the dispersion is known worse in those.
-CARE_FOR_SPREAD, SHAPE_OF_SUMMARY, SPARE_OF_SUMMARY = 3, 1 / 8, 0.5
+CARE_FOR_SPREAD, SHAPE_OF_SUMMARY = 3, 1 / 8
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -322,8 +322,7 @@ class Adaptive:
     def _spare(self, body: Body, share: Guarantee) -> float:
         """How many records on one side would move the mean as much as noise of the last release does."""
         error = self.center_plan(body, share).expected_error
-        spare = self.options.spare * (1.0 if self.summary is None else SPARE_OF_SUMMARY)
-        return spare * self.query.n * error / body.radius
+        return self.options.spare * self.query.n * error / body.radius
 
     def radius_law(self, body: Body, allowance: Allowance, weight: float) -> RadiusLaw:
         """The law of the radius that is drawn next, for this part of the guarantee."""
