@@ -67,7 +67,8 @@ def print_adaptive(size: int, n: int = 1000) -> None:
     print("| adapt=True, % | the records' mean | the population's | false alarms |\n|---|---|---|---|")
     studies = {f"{name}, {law}": study_of(name, law, n) for name in POPULATIONS for law in LAWS}
     for name, (_, spread, *_) in POPULATIONS.items():
-        studies[f"{name}, normal, ten times wider one way"] = replace(study_of(name, "normal", n), law=stretched(spread))
+        uneven = replace(study_of(name, "normal", n), law=stretched(spread))
+        studies[f"{name}, normal, ten times wider one way"] = uneven
     for name, study in studies.items():
         shares = adaptive_shares(study, size)
         print(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |", flush=True)
