@@ -382,6 +382,16 @@ def test_an_odd_row_of_a_csv_file(odd, place, tmp_path):
     assert run_on(tmp_path / "good.csv", tmp_path) == run_on(tmp_path / "odd.csv", tmp_path)
 
 
+@pytest.mark.parametrize("odd", ["", '""', " ", "\t", SECRET])
+@pytest.mark.parametrize("place", [0, 3, N - 1])
+def test_a_missing_cell_of_a_table_of_one_column_is_a_record(odd, place, tmp_path):
+    rows = [[odd if i == place else x] for i, (x, _) in enumerate(GOOD)]
+    (tmp_path / "good.csv").write_text(csv_text([[x] for x, _ in GOOD]))
+    (tmp_path / "odd.csv").write_text(csv_text(rows))
+    assert run_on(tmp_path / "good.csv", tmp_path) == run_on(tmp_path / "odd.csv", tmp_path)
+    assert np.isnan(load_records(tmp_path / "odd.csv", rd.Euclidean(1))[:, 0]).tolist() == [i == place for i in range(N)]
+
+
 def parquet_cases():
     pyarrow = pytest.importorskip("pyarrow")
     truths, whole = [[i % 2 == 0, True] for i in range(N)], [[i % 2, 1] for i in range(N)]
