@@ -55,7 +55,7 @@ class Evil:
 CELLS = {
     "text": SECRET, "nothing": None, "not available": pd.NA, "no time": pd.NaT, "beyond floats": 10**400, "complex": 0.5j, "list": [1.0, 2.0],
     "array": np.array([1.0, 2.0]), "array of one": np.array([0.25]), "dictionary": {SECRET: 1}, "bytes": SECRET.encode(), "date": datetime.date(2020, 1, 1),
-    "signalling": decimal.Decimal("sNaN"), "evil": Evil(), "infinite": math.inf,
+    "signalling": decimal.Decimal("sNaN"), "evil": Evil(), "infinite": math.inf, "beyond float64": np.longdouble("1e4000"),
 }  # fmt: skip
 RECORDS = {name: odd for name, odd in CELLS.items() if name not in ("list", "array")} | {"one number": [1.0], "too many": [1.0, 2.0, 3.0], "deeper": [[1.0, 2.0], [3.0, 4.0]], "none": [], "long": np.ones(7), "square": np.ones((2, 2))}
 cells = pytest.mark.parametrize("odd", CELLS)
@@ -92,6 +92,11 @@ def records(rows):
     for i, row in enumerate(rows):
         array[i] = row
     return array
+
+
+def long_doubles(rows):
+    """(n, 2) of numbers; where they have no more than 64 bits, those beyond are infinite."""
+    return np.array(rows, dtype=np.longdouble)
 
 
 def dask_objects(rows):
@@ -184,6 +189,11 @@ def test_an_odd_cell(entry, form, odd, alike):
     alike(ENTRIES[entry], OF_CELLS[form](GOOD), OF_CELLS[form](with_cell(CELLS[odd])), (entry, form))
 
 
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_long_double_beyond_float64(entry, alike):
+    alike(ENTRIES[entry], long_doubles(GOOD), long_doubles(with_cell(CELLS["beyond float64"])))
+
+
 @pytest.mark.parametrize("odd", RECORDS)
 @pytest.mark.parametrize(("entry", "form"), RECORD_PAIRS)
 def test_an_odd_record(entry, form, odd, alike):
@@ -209,7 +219,7 @@ def test_an_odd_record_counts_as_nan_and_touches_no_other(form, odd, place):
     assert (made.n, made.total) == (N, expected.total)
 
 
-@pytest.mark.parametrize("odd", ["text", "not available", "beyond floats", "evil", "list"])
+@pytest.mark.parametrize("odd", ["text", "not available", "beyond floats", "beyond float64", "evil", "list"])
 @pytest.mark.parametrize("form", ["real", "complex"])
 def test_landmarks_in_lists(form, odd):
     space = rd.KendallShapes(3)
@@ -282,7 +292,7 @@ def test_numbers_of_many_kinds():
     kinds = [1, 1.0, True, np.float32(1), np.int8(1), np.bool_(True), decimal.Decimal(1), Fraction(1), "1", " 1e0 ", np.longdouble(1), np.str_("1")]
     assert [number(cell) for cell in kinds] == [1.0] * len(kinds)
     assert [complex_number(cell) for cell in [*kinds, 1 + 0j, "1+0j", np.complex64(1)]] == [1] * (len(kinds) + 3)
-    assert all(math.isnan(number(cell)) for name, cell in CELLS.items() if name != "infinite")
+    assert all(math.isnan(number(cell)) for name, cell in CELLS.items() if name not in ("infinite", "beyond float64"))
 
 
 def test_arrays_of_numbers_are_not_copied():
@@ -370,6 +380,16 @@ def test_an_odd_row_of_a_csv_file(odd, place, tmp_path):
     (tmp_path / "good.csv").write_text(csv_text(GOOD))
     (tmp_path / "odd.csv").write_text(csv_text(rows), errors="surrogateescape", newline="")
     assert run_on(tmp_path / "good.csv", tmp_path) == run_on(tmp_path / "odd.csv", tmp_path)
+
+
+@pytest.mark.parametrize("odd", ["", '""', " ", "\t", SECRET])
+@pytest.mark.parametrize("place", [0, 3, N - 1])
+def test_a_missing_cell_of_a_table_of_one_column_is_a_record(odd, place, tmp_path):
+    rows = [[odd if i == place else x] for i, (x, _) in enumerate(GOOD)]
+    (tmp_path / "good.csv").write_text(csv_text([[x] for x, _ in GOOD]))
+    (tmp_path / "odd.csv").write_text(csv_text(rows))
+    assert run_on(tmp_path / "good.csv", tmp_path) == run_on(tmp_path / "odd.csv", tmp_path)
+    assert np.isnan(load_records(tmp_path / "odd.csv", rd.Euclidean(1))[:, 0]).tolist() == [i == place for i in range(N)]
 
 
 def parquet_cases():

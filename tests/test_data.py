@@ -159,7 +159,6 @@ def test_what_the_first_line_holds_does_not_decide_whether_it_holds_names(tmp_pa
     ("text", "says", "asked"),
     [
         ("", "holds no records", {}),
-        ("\n\n", "holds no records", {}),
         ("a,b\n", "holds no records", {"header": True}),
         ("a,b\n1,2,3\n4,5,6\n", "names 2 columns of 3", {"header": True}),
         ("1;2\n3;4\n", "separates its cells by ';': save it with commas", {}),

@@ -19,6 +19,7 @@ from riemdp.caching import cached_property
 Array = NDArray[Any]
 MATRIX_BITS = 24  # of an entry of S⁻¹, in proportion to its longest row
 HALF = 24  # bits of each of the two pieces of a coordinate
+LARGEST_FULL = 4000  # dimensions in which products of such pieces and entries are exact
 LEAST_SHARE = 1e-8  # of the largest variance, that any direction is supposed to have
 LEAST_NOISE = 0.25  # S ∝ C^¼, C the covariance: the axes with which a mean has least noise
 

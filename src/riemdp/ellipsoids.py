@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from riemdp.arguments import finite_number
-from riemdp.axes import Axes
+from riemdp.axes import LARGEST_FULL, Axes
 from riemdp.balls import LARGEST_RADIUS, SMALLEST_RADIUS, Ball, within_reach
 from riemdp.caching import cached_property
 from riemdp.display import shown
@@ -190,6 +190,8 @@ def _matrix(axes: ArrayLike, dim: int) -> Array:
         raise InputError(f"axes = {axes!r:.100}: pass numbers.") from None
     if matrix.shape not in ((dim,), (dim, dim)):
         raise InputError(f"axes have shape {matrix.shape}: pass ({dim}, {dim}), or the ({dim},) of a diagonal.")
+    if matrix.ndim == 2 and dim > LARGEST_FULL:
+        raise InputError(f"axes have shape {matrix.shape}: beyond {LARGEST_FULL:,} dimensions, pass a diagonal.")
     if not np.isfinite(matrix).all():
         raise InputError("axes have entries that are not finite: pass numbers.")
     lengths = np.abs(matrix) if matrix.ndim == 1 else np.linalg.svd(matrix, compute_uv=False)

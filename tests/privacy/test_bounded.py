@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 
 import riemdp as rd
 from manifolds.examples import SPACES, isometry
+from riemdp.cli.releasing import Records
+from riemdp.mechanisms.gradient import Field
 from riemdp.privacy import bounded
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.class_means import Labelled
 
 ONE_OF_EACH = [
     rd.Euclidean(2),
@@ -385,6 +388,14 @@ def test_structure_is_public_and_must_fit(X, word):
 def test_only_a_ball_bounds():
     with pytest.raises(rd.InputError, match="ball"):
         Bounded(np.ones((1, 1)), 3.0)
+
+
+def test_what_holds_private_values_shows_none():
+    ball, secret = rd.Ball(rd.Euclidean(1), [0.0], 9000.0), np.array([[4711.0]])
+    records = Bounded(secret, ball)
+    holders = [records.moment_sums("full"), Labelled(records, np.array([4711])), Field(secret, np.zeros(1)), Records(secret, ball, ["4711"])]
+    assert not any("4711" in repr(one) for one in holders)
+    assert str(records.coordinate_sum()[0]) not in repr(holders[0])
 
 
 @spaces

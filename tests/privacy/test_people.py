@@ -43,6 +43,7 @@ FORMS = {
     "below 0": -np.array(WHO) * 10**15,
     "floats": np.array(WHO) / 7,
     "half floats": np.array(WHO, np.float16),
+    "long doubles": np.array(WHO, np.longdouble) / 7,
     "fixed texts": np.array([f"p{i}" for i in WHO]),
     "bytes": np.array([f"p{i}" for i in WHO], dtype="S3"),
     "objects": np.array([f"p{i}" for i in WHO], dtype=object),
@@ -67,11 +68,23 @@ def test_ids_of_every_type(form):
     assert (found.codes.tolist(), found.count) == (CODES, 4)
 
 
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are float64 here")
+@pytest.mark.parametrize("unit", [2.0**-60, "1e4000"])
+def test_long_doubles_that_float64_does_not_hold_are_told_apart_without_a_word(unit, recwarn):
+    ids = 1 + np.array(WHO, np.longdouble) * np.longdouble(unit)
+    dask = pytest.importorskip("dask.array")
+    for groups in (ids, dask.from_array(ids, chunks=3)):
+        found = identities(groups, len(WHO))
+        assert (found.codes.tolist(), found.count) == (CODES, 4)
+    assert not recwarn.list
+
+
 NA = [None, 5, math.nan, 5, None]
 MISSING = {
     "objects": NA,
     "floats": np.array([math.nan, 5, math.nan, 5, math.nan]),
     "negative nan": np.array([-math.nan, 5, math.nan, 5, -math.nan]),
+    "long doubles": np.array([math.nan, 5, math.nan, 5, math.nan], np.longdouble),
     "texts": ["", "x", "  ", "x", None],
     "bytes": [b"", b"x", b" ", b"x", b""],
     "dates": np.array(["NaT", "2000-01-01", "NaT", "2000-01-01", "NaT"], "M8[D]"),

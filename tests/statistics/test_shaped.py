@@ -238,6 +238,13 @@ def test_wrong_ellipsoids_are_refused_in_one_sentence(wrong, word):
     assert "\n" not in str(caught.value)
 
 
+def test_a_matrix_of_more_dimensions_than_products_are_exact_in_is_refused():
+    dim = 4001
+    rd.Ellipsoid(rd.Euclidean(dim), np.zeros(dim), np.ones(dim), 1.0)
+    with pytest.raises(rd.InputError, match="beyond 4,000 dimensions, pass a diagonal"):
+        rd.Ellipsoid(rd.Euclidean(dim), np.zeros(dim), np.eye(dim), 1.0)
+
+
 @pytest.mark.parametrize("public", [POINTS, POINTS[:1], np.ones(2)])
 def test_too_few_public_points_are_refused(public):
     with pytest.raises(rd.InputError, match="public_points"):

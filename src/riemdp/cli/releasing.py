@@ -141,7 +141,7 @@ MEAN = Kind("mean", (".npy", ".json"))
 MEANS_OF_CLASSES = Kind("means", (".npy", ".json"), array="means", is_point=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Records:
     """What a request releases something of; nothing is read yet but its form."""
 

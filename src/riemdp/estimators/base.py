@@ -83,10 +83,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         _require_rows(records)
         is_complex = np.iscomplexobj(records)
         check: Callable[..., Any] = check_X_y if y else check_array
-        found = check(
-            _pairs(records) if is_complex else records,
-            *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self,
-        )  # fmt: skip
+        with np.errstate(all="ignore"):  # a long double may be beyond float64
+            found = check(
+                _pairs(records) if is_complex else records,
+                *y, dtype=np.float64, ensure_all_finite=False, allow_nd=True, estimator=self,
+            )  # fmt: skip
         validate_data(self, X if hasattr(X, "columns") else records, reset=reset, skip_check_array=True)  # names
         if not is_complex:
             return found

@@ -106,7 +106,8 @@ def _of_list(X: Sequence[Any], shape: Shape | None, complex_shape: Shape | None)
     """What NumPy makes of a list, if that has a type of numbers; else its records, each by itself."""
     array: Array | None = _quietly(np.asarray, X)
     if array is not None and array.shape[1:] == complex_shape and array.dtype.kind in "fiuc":
-        return array.astype(np.complex128)  # also if no record has an imaginary part
+        with np.errstate(all="ignore"):  # a long double may be beyond float64
+            return array.astype(np.complex128)  # also if no record has an imaginary part
     if array is not None and array.dtype.kind in "fiu":
         return array
     if array is not None and shape is not None and array.shape[1:] not in (shape, complex_shape):
@@ -135,7 +136,8 @@ def _each(X: Any, turn: Callable[[Any], Any], kind: type) -> Any:
 
 
 def _turned(cells: Array, turn: Callable[[Any], Any], kind: type) -> Array:
-    return np.asarray(np.frompyfunc(turn, 1, 1)(cells), dtype=kind)
+    with np.errstate(all="ignore"):  # what floats cannot hold
+        return np.asarray(np.frompyfunc(turn, 1, 1)(cells), dtype=kind)
 
 
 def _of_records(records: Any, shape: Shape, complex_shape: Shape | None) -> Array:

@@ -306,16 +306,23 @@ def _csv(path: Path, table: TableForm) -> Array:
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
-    """All lines but blank ones. What is no UTF-8 is no number, and a cell may be long."""
+    """All rows. What is no UTF-8 is no number, and a cell may be long."""
     with path.open("rb") as file:
         if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
             raise InputError(f"{str(path)!r} is in UTF-16: save it in UTF-8.")
     usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-            return [row for row in csv.reader(file) if row]
+            return _without_blank_lines(list(csv.reader(file)))
     finally:
         csv.field_size_limit(usual)
+
+
+def _without_blank_lines(lines: list[list[str]]) -> list[list[str]]:
+    """In a table of one column a blank line is a row, whose cell is missing; in others, such a row has its commas."""
+    rows = list(filter(None, lines))
+    has_several = rows and Counter(map(len, rows)).most_common(1)[0][0] > 1
+    return rows if has_several else [line or [""] for line in lines]
 
 
 def _csv_width(path: Path, rows: list[list[str]], *, is_whole: bool) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,19 +87,13 @@ def _column(path: Path, column: Columns | None, *, header: bool) -> Any:
     if path.suffix.lower() == ".parquet":
         return ParquetCells.open(path, column)
     with _reading(path, "save rows of cells, separated by commas"):
-        rows = _lines(path) if column is None else _csv_rows(path)
+        rows = _csv_rows(path)
         names = rows.pop(0) if header and rows else None
         width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
         places = range(width) if column is None else column.places(width, names, path)
         if len(places) != 1:
             raise InputError(f"{str(path)!r} has {width} columns: name the one with ids, as {path.name}:COLUMN.")
         return [_cell(row, places[0], width) for row in rows]
-
-
-def _lines(path: Path) -> list[list[str]]:
-    """All lines: in a file of nothing but ids, a blank one is a missing id."""
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        return [row or [""] for row in csv.reader(file)]
 
 
 def _cell(row: list[str], place: int, width: int) -> str | None:

@@ -77,7 +77,7 @@ def _column(groups: Any) -> _Column:
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
     if isinstance(array, np.ma.MaskedArray):
         array = _cells(array.tolist())
-    return _Column(tuple(array.shape), array.dtype.kind, lambda: _slices(array))
+    return _Column(tuple(array.shape), _kind(array.dtype), lambda: _slices(array))
 
 
 def _of_list(groups: Sequence[Any]) -> _Column:
@@ -99,7 +99,12 @@ def _of_dask(groups: Any) -> _Column:
     if not hasattr(array, "blocks") or any(size != size for size in array.shape):
         raise InputError(f"groups is a {type(groups).__name__} of Dask: pass a Dask array of known chunk sizes.")
     places = range(array.npartitions)
-    return _Column(tuple(array.shape), array.dtype.kind, lambda: (_computed(array, place) for place in places))
+    return _Column(tuple(array.shape), _kind(array.dtype), lambda: (_computed(array, place) for place in places))
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """Of ids of this type. Long doubles are objects: in 64 bits different ones would be one, or beyond all numbers."""
+    return "O" if dtype == np.longdouble and dtype.itemsize > 8 else dtype.kind
 
 
 def _computed(array: Any, place: int) -> Array:

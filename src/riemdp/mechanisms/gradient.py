@@ -34,7 +34,7 @@ MOST_LOSS = 1e3  # the tolerance of the mean is 1e-3 of its sensitivity, as a ru
 IDEALIZED = "idealized numerics: the draw is exact rejection, but computed in float64"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Field:
     """The records' gradient field, around the origin: all that the law needs of them."""
 

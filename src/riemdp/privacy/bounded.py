@@ -217,7 +217,7 @@ def _with_trace(sums: Array, dim: int) -> Array:
     return np.append(sums, sums[:dim].sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MomentSums:
     """Exact sums over n records of a ball: of coordinates at the centre, and of products of them. **Private**."""
 

@@ -138,7 +138,7 @@ def _each_mean(parts: list[Part], total: int, whole: Whole, **asked: Any) -> tup
 # --- labels private: all classes in one release ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Labelled:
     """Records and the place of each one's class among all of them; any other number stands for none.
 
