@@ -20,11 +20,12 @@ from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds.base import Array
-from riemdp.names import CalibrationName, MechanismName, StatisticName
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.catalogue import StatisticName
 from riemdp.statistics.mean import private_mean
 from riemdp.written import BallMapping, as_ball
 

@@ -15,10 +15,10 @@ from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
-from riemdp.names import StatisticName
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, light, log_scale
+from riemdp.statistics.catalogue import StatisticName
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from riemdp.io.identities import identities
 from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.mechanisms.wrapped import Wrapped
-from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.releases.plan import Plan
@@ -26,7 +26,7 @@ from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.base import Statistic
-from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.catalogue import StatisticName, require_known, statistic_names
 from riemdp.statistics.foresight import predicted
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.median import Median
@@ -40,6 +40,7 @@ from riemdp.written import BallMapping, as_ball
 
 SIMULATED = [*statistic_names(), Median.name]
 PLANNED = [*SIMULATED, GeodesicRegression.name]
+PlannedName: TypeAlias = Literal[StatisticName, "geometric-median", "geodesic-regression"]
 
 
 def plan(
