@@ -1,4 +1,4 @@
-"""What mkdocstrings does not do for the reference: a table at the head of each page, and links in "See Also".
+"""What mkdocstrings does not do for the reference: tables at the heads of pages, links, entries with several names.
 
 A page says by the comment `<!-- summary -->` where its table is to be: every name that it shows (`::: name`), with the
 first line of its docstring.
@@ -20,6 +20,10 @@ NAME = re.compile(r"^::: (\S+)$", re.MULTILINE)
 MARKED = re.compile(r"(`[^`]*`|\*\*[^*]+\*\*|\*[^*\s]+\*)")  # code and emphasis, which keep their meaning
 MEANT_AS_TEXT = str.maketrans({"|": r"\|", "<": "&lt;", "*": r"\*", "_": r"\_"})
 SEE_ALSO = re.compile(r'(<details class="see-also"[^>]*>\s*<summary>[^<]*</summary>\s*)<p>(.*?)</p>', re.DOTALL)
+FIELD = '<li class="doc-section-item field-body">'
+_ITEM = FIELD + r"\s*<b><code>[*\w]+</code></b>\s*\(<code>as of {of}</code>[^–]*–\s*{told}\s*</li>"
+_FIRST = _ITEM.format(of=r"(?P<of>[\w.]+)", told=r'(?P<told><div class="doc-md-description">.*?</div>)')
+SHARED = re.compile(rf"{_FIRST}(?:\s*{_ITEM.format(of='(?P=of)', told='(?P=told)')})*", re.DOTALL)
 
 
 def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
@@ -32,7 +36,9 @@ def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
 
 def on_page_content(html: str, config: Any, **_: Any) -> str:
     """Called by mkdocs."""
-    return SEE_ALSO.sub(lambda found: found[1] + _links(found, _places(Path(config.docs_dir))), html)
+    places = _places(Path(config.docs_dir))
+    linked = SEE_ALSO.sub(lambda found: found[1] + _links(found, places), html)
+    return SHARED.sub(lambda found: shared_entry(found, places), linked)
 
 
 def _summary(path: str, config: Any) -> str:
@@ -66,3 +72,9 @@ def _links(found: Match[str], places: dict[str, str]) -> str:
 def _link(name: str, places: dict[str, str]) -> str:
     first, dot, rest = name.partition(".")
     return f'<autoref identifier="{places[first]}{dot}{rest}"><code>{name}</code></autoref>'
+
+
+def shared_entry(found: Match[str], places: dict[str, str]) -> str:
+    """Parameters "a, b : as of name" as one entry: mkdocstrings makes several, all with the default of the first."""
+    names = ", ".join(re.findall(r"<b><code>[*\w]+</code></b>", found[0]))
+    return f"{FIELD}{names} (as of {_link(found['of'], places)}) – {found['told']}</li>"

@@ -20,6 +20,7 @@ from reproducible import reproducible_bits
 from riemdp.io.data import READERS
 from riemdp.manifolds.description import KNOWN
 from riemdp.mechanisms import MECHANISMS
+from riemdp.statistics.catalogue import STATISTICS
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -31,8 +32,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 @pytest.fixture(autouse=True)
 def _entries_of_one_test() -> Iterator[None]:
-    """Spaces, mechanisms and formats that a test defines are known to no other."""
-    tables: tuple[dict[str, Any], ...] = (KNOWN, MECHANISMS, READERS)
+    """Spaces, statistics, mechanisms and formats that a test defines are known to no other."""
+    tables: tuple[dict[Any, Any], ...] = (KNOWN, STATISTICS, MECHANISMS, READERS)
     before = [dict(table) for table in tables]
     yield
     for table, entries in zip(tables, before, strict=True):

@@ -1,6 +1,8 @@
-"""The shape of the code: short functions, small files, docstrings that say something, and imports without circles."""
+"""The shape of the code: short functions, small files, nothing said twice, docstrings that say something, no circles."""
 
 import ast
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,40 @@ def test_files_fit_into_one_sitting():
     lines = {file.relative_to(PACKAGE).as_posix(): code_lines(file) for file in FILES}
     assert {name: count for name, count in lines.items() if count > 450} == {}
     assert max(lines.values()) > 300  # what is counted is there
+
+
+# --- repetitions ----------------------------------------------------------------------------------------------
+
+LONGEST = 8  # lines that may stand in two places
+
+
+def saying(text):
+    """(number, text) of the lines that say something: not those of imports, comments or mere punctuation."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
+    return [(number, line) for number, line in lines if re.search(r"\w", line) and not re.match("#|import |from ", line)]
+
+
+def repeated(texts):
+    """Places at which the same lines begin, more of them than may."""
+    places = defaultdict(list)
+    for name, text in texts.items():
+        lines = saying(text)
+        for i in range(len(lines) - LONGEST):
+            places[tuple(line for _, line in lines[i : i + LONGEST + 1])].append(f"{name}:{lines[i][0]}")
+    return [found for found in places.values() if len(found) > 1]
+
+
+def test_nothing_long_is_said_twice():
+    """Word for word; docs/decisions/0033-repetitions.md has what is only alike."""
+    texts = {file.relative_to(PACKAGE).as_posix(): file.read_text(encoding="utf-8") for file in FILES}
+    assert repeated(texts) == []
+
+
+def test_repetitions_are_found():
+    once = "".join(f"step_{i}()\n" for i in range(LONGEST + 1))
+    assert repeated({"a": once, "b": once}) == [["a:1", "b:1"]]
+    assert repeated({"a": f"{once}\n    # why\n{once}"}) == [["a:1", "a:12"]]
+    assert repeated({"a": once, "b": once.replace("step_4", "other")}) == []
 
 
 # --- docstrings -----------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from riemdp import names
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
 from riemdp.population import SUMMARY_REGIONS
-from riemdp.statistics.catalogue import statistic_names
-from riemdp.statistics.mean import PLANNED
+from riemdp.statistics.catalogue import StatisticName, statistic_names
+from riemdp.statistics.mean import PLANNED, PlannedName
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 ORDER = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples"]
@@ -216,14 +216,14 @@ def test_examples_run(module, tmp_path, monkeypatch):
 
 def test_names_as_types_are_those_that_are_known():
     assert set(get_args(names.MechanismName)) == {"auto", *MECHANISMS}
-    assert list(get_args(names.StatisticName)) == statistic_names()
-    assert list(get_args(names.PlannedName)) == PLANNED
+    assert list(get_args(StatisticName)) == statistic_names()
+    assert list(get_args(PlannedName)) == PLANNED
     assert list(get_args(names.FeaturesName)) == list(_EXTRACTORS)
     assert list(get_args(names.WhoseMean)) == list(SUMMARY_REGIONS)
     assert [rd.Hyperbolic(2, model=model).model for model in get_args(names.HyperbolicModel)] == ["hyperboloid", "poincare"]
 
 
-@pytest.mark.parametrize(("argument", "kind"), [("calibration", names.CalibrationName), ("statistic", names.StatisticName)])
+@pytest.mark.parametrize(("argument", "kind"), [("calibration", names.CalibrationName), ("statistic", StatisticName)])
 def test_what_is_no_such_name_is_refused_and_the_names_are_listed(argument, kind):
     with pytest.raises(rd.InputError) as refusal:
         rd.plan(rd.Ball(rd.Euclidean(1), [0.0], 1.0), 100, rd.GDP(1.0), **{argument: "unknown"})

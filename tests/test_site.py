@@ -8,7 +8,30 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from docs_tools import DOCS, look, percent, terms
+from docs_tools import DOCS, look, percent, terms, tool
+
+# --- the reference ---------------------------------------------------------------------------------------------------
+
+
+def field(name, kind, told, default=""):
+    """An entry of a list of parameters, as mkdocstrings writes it."""
+    described = f'<div class="doc-md-description">\n<p>{told}</p>\n</div>'
+    return f'<li class="doc-section-item field-body">\n <b><code>{name}</code></b>\n (<code>{kind}</code>{default})\n –\n {described}\n</li>\n'
+
+
+def test_parameters_that_share_an_entry_have_one_without_a_default():
+    pytest.importorskip("griffe")
+    page = tool("reference_tables")
+    auto = ", default:\n <code>&#39;auto&#39;</code>\n"
+    alone = field("n", "int", "How many.")
+    shared = "".join(field(name, "as of private_mean", "Which noise.", auto) for name in ("mechanism", "calibration"))
+    other = field("unit", "as of private_mean", "What they are.", auto)
+    made = page.SHARED.sub(lambda found: page.shared_entry(found, {"private_mean": "riemdp.private_mean"}), alone + shared + other)
+    assert made.startswith(alone)
+    assert "default" not in made
+    assert re.findall(r"<b><code>(\w+)</code></b>( |, |\n)", made) == [("n", "\n"), ("mechanism", ", "), ("calibration", " "), ("unit", " ")]
+    assert made.count('(as of <autoref identifier="riemdp.private_mean"><code>private_mean</code></autoref>)') == made.count("Which noise.") + 1 == 2
+
 
 # --- words -----------------------------------------------------------------------------------------------------------
 

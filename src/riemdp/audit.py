@@ -25,11 +25,12 @@ from riemdp.errors import InputError
 from riemdp.io.identities import identities
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
-from riemdp.names import CalibrationName, MechanismName, StatisticName
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.neighbours import Grouped, Pair, fooling_neighbours, spare_outliers, whole_people, worst_neighbours
 from riemdp.privacy.bounded import Bounded
 from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.catalogue import StatisticName
 from riemdp.statistics.mean import how_many, rehearse, simulated
 from riemdp.statistics.prepared import Prepared
 from riemdp.written import BallMapping, as_ball

@@ -1,6 +1,7 @@
 """The names that arguments take, as types: editors complete them, and a wrong one is found before anything runs.
 
-What is offered is decided where it is made, in `riemdp.mechanisms` and `riemdp.statistics`; a test compares.
+What is offered is decided where it is made, in `riemdp.mechanisms` and the like; a test compares. Names of statistics
+are in `riemdp.statistics.catalogue`, beside the statistics.
 """
 
 from typing import Literal, TypeAlias
@@ -15,8 +16,6 @@ MechanismName: TypeAlias = Literal[
     "extrinsic-gaussian",
     "pointwise-laplace",
 ]
-StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary"]
-PlannedName: TypeAlias = Literal[StatisticName, "geometric-median", "geodesic-regression"]
 SecondMoments: TypeAlias = Literal["auto", "full", "diagonal", "trace"]
 SummedMoments: TypeAlias = Literal["full", "diagonal", "trace"]
 CalibrationName: TypeAlias = Literal["analytic", "classical"]

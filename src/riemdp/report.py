@@ -44,7 +44,6 @@ from riemdp.markup import (
     whole_page,
 )
 from riemdp.mechanisms import MECHANISMS
-from riemdp.names import StatisticName
 from riemdp.pages import center_words, plan_rows, spread_facts
 from riemdp.plots import is_exact_tradeoff, plot_release, plot_summary, plot_tradeoff, symbolic
 from riemdp.plots.groups import FAR
@@ -52,7 +51,7 @@ from riemdp.privacy.ledger import Ledger
 from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Release
-from riemdp.statistics.catalogue import statistic_names
+from riemdp.statistics.catalogue import StatisticName, statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import doctest
 import json
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,6 +166,51 @@ def test_a_statistic_can_be_given_itself():
     query = Query(ball, 400, rd.GDP(1.0), statistic=CoordinateSquares())
     assert (query.statistic_name, query.kind, query.plan()) == (NAME, "numbers", dataclasses.replace(query, statistic=NAME).plan())
     assert query.law(query.plan()).value(Bounded(X, ball)) == pytest.approx(squares(X, ball), abs=1e-12)
+
+
+# --- what it takes to add one to the package -------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+EXPORT = {  # what is written into catalogue.py: the only file that changes
+    "from riemdp.statistics.moments import": "from riemdp.statistics.mean_squares import MeanSquares\n",
+    '"frechet-mean", "tangent-mean",': '"mean-squares", ',
+    "    IntrinsicMean(),\n": "    MeanSquares(),\n",
+}
+NAMES = """
+from typing import get_args
+import riemdp as rd
+from riemdp.statistics.catalogue import StatisticName, statistic_names
+from riemdp.statistics.mean import PLANNED, PlannedName
+ball, X = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 1.0), rd.Euclidean(2).random_point(5000, 0)
+assert list(get_args(StatisticName)) == statistic_names()
+assert list(get_args(PlannedName)) == PLANNED
+assert rd.plan(ball, 5000, "mu=1", statistic="mean-squares")[0].mechanism == "wrapped-gaussian"
+print(rd.private_mean(X, ball, "mu=1", statistic="mean-squares").statistic)
+"""
+LINE = "-m riemdp plan --space euclidean --size 2 --center origin --radius 1 --records 5000 --mu 1 --statistic mean-squares"
+
+
+def class_of_the_page():
+    """The file that docs/extending.md shows: a class, and what it imports."""
+    sources = [one.source for one in doctest.DocTestParser().get_examples(PAGE.read_text(encoding="utf-8"))]
+    place = next(i for i, source in enumerate(sources) if source.startswith("class MeanSquares"))
+    return "".join(["import numpy as np\n", *sources[place - 2 : place + 1]])
+
+
+def test_a_statistic_of_the_package_is_one_file_and_one_export(tmp_path):
+    """In a copy of the package, to which the class of docs/extending.md is added."""
+    copy = shutil.copytree(Path(rd.__file__).parent, tmp_path / "riemdp", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "statistics" / "mean_squares.py").write_text(class_of_the_page(), encoding="utf-8")
+    text = (copy / "statistics" / "catalogue.py").read_text(encoding="utf-8")
+    for place, line in EXPORT.items():
+        assert text.count(place) == 1
+        text = text.replace(place, line + place)
+    (copy / "statistics" / "catalogue.py").write_text(text, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    for arguments, answer in ((["-c", NAMES], "mean-squares\n"), (LINE.split(), "wrapped-gaussian")):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert answer in done.stdout
 
 
 # --- exact sums, wherever the records are --------------------------------------------------------------------------

@@ -267,7 +267,13 @@ def _mechanisms() -> list[str]:
     return ["auto", *MECHANISMS]
 
 
-_STATISTICS, _CALIBRATIONS = ["frechet-mean", "tangent-mean"], ["analytic", "classical"]
+def _statistics() -> list[str]:
+    from riemdp.statistics.catalogue import statistic_names
+
+    return statistic_names()
+
+
+_CALIBRATIONS = ["analytic", "classical"]
 
 PRIVACY, PLACE, BUDGET, OUTPUT, WORK = "Privacy", "Public ball", "Budget", "Output", "Workers (Dask)"
 _place, _privacy = partial(typer.Option, rich_help_panel=PLACE), partial(typer.Option, rich_help_panel=PRIVACY)
@@ -314,7 +320,8 @@ MechanismOption = Annotated[
     str, typer.Option("--mechanism", help="auto, or the name of one.", autocompletion=_mechanisms)
 ]
 StatisticOption = Annotated[
-    str, typer.Option("--statistic", help=" or ".join(_STATISTICS), autocompletion=lambda: _STATISTICS)
+    str,
+    typer.Option("--statistic", help="frechet-mean, tangent-mean, or the name of another.", autocompletion=_statistics),
 ]
 SecondOption = Annotated[
     str,

@@ -97,10 +97,8 @@ class IsotropicLaw:
 
         Parameters
         ----------
-        size : int
-            How many.
-        rng : numpy.random.Generator or int
-            Where randomness comes from, or a seed.
+        size, rng : as of Space.random_point
+            How many, and where randomness comes from, or a seed.
 
         Returns
         -------
@@ -330,12 +328,8 @@ class RiemannianGaussian(IsotropicLaw):
 
     Parameters
     ----------
-    space : Space
-        Where the law lives.
-    center : array of shape point_shape
-        A point of the space.
-    scale : float
-        Above 0, in the space's unit of length.
+    space, center, scale : as of RiemannianLaplace
+        Where the law lives, its centre, and how wide it is, in the space's unit of length.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Any, Self, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,11 +20,12 @@ from riemdp.errors import InputError
 from riemdp.io.cells import numbers
 from riemdp.io.sources import is_dask, source_of
 from riemdp.manifolds.base import Array
-from riemdp.names import CalibrationName, MechanismName, StatisticName
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
+from riemdp.statistics.catalogue import StatisticName
 from riemdp.statistics.mean import private_mean
 from riemdp.written import BallMapping, as_ball
 
@@ -113,7 +114,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _public_ball(self, X: Array) -> Ball:
         return as_ball(self.ball(X.shape[1]) if callable(self.ball) else self.ball, shape=tuple(X.shape))
 
-    def _fit_mean(self, X: Any, groups: Any = None) -> Self:
+    def _fit_records(self, X: Any, groups: Any) -> Self:
+        """What `fit` does with records alone: release their mean."""
         return self._fit_release(X, groups, private_mean, **self._asked)
 
     def _fit_release(self, X: Any, groups: Any, make: Callable[..., Release], **asked: Any) -> Self:
@@ -136,6 +138,46 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Coordinates (n, dim) of the records at `mean_`."""
         points, space = self._points(X), self.ball_.space
         return np.asarray(space.log_coords(points, space.read(self.mean_, "mean_")))
+
+
+class FitWithoutLabels:
+    """The `fit` of estimators that learn from records alone."""
+
+    _fit_records: ClassVar[Callable[..., Any]]
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
+        """Release what is learnt of the records, privately.
+
+        Parameters
+        ----------
+        X : array of shape (n, *point_shape)
+            The records.
+        y : object, optional
+            Ignored: scikit-learn's pipelines pass it.
+        groups : sequence of ids, of shape (n,), optional
+            Whose record each is, if people have several: then a person with all of their records is protected.
+
+        Returns
+        -------
+        Self
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        InputError, MechanismError, BudgetExceeded
+            As the release does, of which the estimator is one (`private_mean`, `private_summary`), or if its own
+            arguments make no sense; nothing is then changed. Values of records never raise.
+
+        Examples
+        --------
+        >>> import numpy as np, riemdp as rd
+        >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
+        >>> fitted = rd.PrivateFrechetMean(ball=ball, guarantee="mu=1").fit(np.tile(np.eye(2), (100, 1, 1)))
+        >>> fitted.release_.n
+        100
+        """
+        fitted: Self = self._fit_records(X, groups)
+        return fitted
 
 
 def _has_size(ball: Any) -> TypeGuard[BallMapping]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-from riemdp.estimators.base import PrivateEstimator
+from riemdp.estimators.base import FitWithoutLabels, PrivateEstimator
 
 
-class PrivateFrechetMean(PrivateEstimator):
+class PrivateFrechetMean(FitWithoutLabels, PrivateEstimator):
     """A differentially private Fréchet mean: `private_mean` as an estimator.
 
     If people have several records each, give `fit` an id for each record: `fit(X, groups=ids)` protects a person with
@@ -23,19 +21,13 @@ class PrivateFrechetMean(PrivateEstimator):
         it; or a function from that number to a ball, which to be pickled must be defined in a module.
     guarantee : Guarantee or str
         What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
-    mechanism : str
-        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
-        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
-        "pointwise-laplace".
-    calibration : str
-        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
-    footpoint : array of shape point_shape, optional
-        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    mechanism, calibration, footpoint : as of private_mean
+        Which noise, how much of it, and where it is added; "auto" takes the noise with the smallest predicted error.
     statistic : str
         "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
     adapt : bool or Adaptation
         Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
+        records allow; see `private_mean`.
     unit : str, optional
         With `fit(groups=)`: what is protected, "patient" say, instead of "group".
     ledger : Ledger, optional
@@ -68,35 +60,3 @@ class PrivateFrechetMean(PrivateEstimator):
     >>> rd.PrivateFrechetMean(ball=ball, guarantee=rd.GDP(1.0)).fit(np.tile(np.eye(2), (100, 1, 1))).mean_.shape
     (2, 2)
     """
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records.
-
-        Parameters
-        ----------
-        X : array of shape (n, *point_shape)
-            The records.
-        y : object, optional
-            Ignored: scikit-learn's pipelines pass it.
-        groups : sequence of ids, of shape (n,), optional
-            Whose record each is, if people have several: then a person with all of their records is protected.
-
-        Returns
-        -------
-        PrivateFrechetMean
-            Itself, fitted.
-
-        Raises
-        ------
-        InputError, MechanismError, BudgetExceeded
-            As `private_mean` does; nothing is then changed. Values of records never raise.
-
-        Examples
-        --------
-        >>> import numpy as np, riemdp as rd
-        >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
-        >>> fitted = rd.PrivateFrechetMean(ball=ball, guarantee="mu=1").fit(np.tile(np.eye(2), (100, 1, 1)))
-        >>> fitted.release_.n
-        100
-        """
-        return self._fit_mean(X, groups)

@@ -223,7 +223,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+            Records, as of `decision_function`.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Raises
         ------
         InputError
-            If the shape or type of X is not that of records.
+            As `decision_function` does.
 
         Examples
         --------
@@ -253,7 +253,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+            Records, as of `decision_function`.
 
         Returns
         -------
@@ -263,16 +263,15 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Raises
         ------
         InputError
-            If the shape or type of X is not that of records.
+            As `decision_function` does.
 
         Examples
         --------
         >>> import numpy as np, riemdp as rd
-        >>> X, y = np.repeat([[-1.0], [1.0]], 500, axis=0), np.repeat(["low", "high"], 500)
-        >>> ball = rd.Ball(rd.Euclidean(1), [0.0], 2.0)
-        >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["low", "high"]).fit(X, y)
-        >>> model.predict_proba(X).shape
-        (1000, 2)
+        >>> X, y = np.repeat(np.eye(3), 500, axis=0), np.repeat(["a", "b", "c"], 500)
+        >>> asked = {"ball": rd.Ball(rd.Euclidean(3), np.zeros(3), 2.0), "guarantee": rd.GDP(1.0)}
+        >>> rd.PrivateLDA(**asked, classes=["a", "b", "c"]).fit(X, y).predict_proba(X[:5]).shape
+        (5, 3)
         """
         return np.asarray(softmax(self._scores(X)))
 
@@ -284,12 +283,12 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         path : str or Path
             A name that ends in `.json`.
         force : bool
-            Whether to replace a file that is there already; otherwise that is refused.
+            Whether to replace a file that is there already.
 
         Raises
         ------
         InputError
-            If the file exists, has another ending, or cannot be written.
+            As `Release.save` does.
 
         Examples
         --------
@@ -449,29 +448,15 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         The public list of all labels. Without it, those that occur in y are taken, and count as public.
     class_weight : mapping, optional
         Public weights of classes, by label, beside their shares among the records; 1 for those left out.
-    adapt : bool or Adaptation
-        Whether to look for a private ball within the given one first.
-    unit : str, optional
-        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, for the ledger.
+    adapt, unit, ledger, note : as of PrivateLogisticRegression
+        Whether to look for a private ball first, what `fit(groups=)` protects, where the guarantee is booked.
 
     Attributes
     ----------
-    classes_ : array of shape (classes,)
-        The labels.
-    coef_ : array of shape (classes, dim)
-        Weights of coordinates at the private centre; (1, dim) for two classes.
-    intercept_ : array of shape (classes,)
-        Scores at the private centre; (1,) for two classes.
-    release_ : Release
-        All that may be known of the fit.
-    guarantee_ : Guarantee
-        What is proved, with its assumptions.
-    ball_ : Ball
-        The public ball.
+    classes_, coef_, intercept_ : as of PrivateLogisticRegression
+        Labels, weights and scores.
+    release_, guarantee_, ball_ : as of PrivateLogisticRegression
+        All that may be known of the fit, what is proved of it, and the public ball.
 
     See Also
     --------
@@ -480,13 +465,12 @@ class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np, riemdp as rd
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.integers(2, size=4000)
-    >>> X = rng.normal(size=(4000, 3)) + 2.0 * y[:, None]
-    >>> ball = rd.Ball(rd.Euclidean(3), np.zeros(3), 10.0)
-    >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=[0, 1]).fit(X, y)
-    >>> bool(model.score(X, y) > 0.9)
-    True
+    >>> y = np.repeat(["a", "b", "c"], 1000)
+    >>> X = np.repeat([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], 1000, axis=0)
+    >>> ball = rd.Ball(rd.Euclidean(2), [1.0, 1.0], 8.0)
+    >>> model = rd.PrivateLDA(ball=ball, guarantee=rd.GDP(1.0), classes=["a", "b", "c"]).fit(X, y)
+    >>> model.predict([[4.0, 0.0]]).tolist()
+    ['b']
     """
 
     _learns = Discriminant

@@ -58,29 +58,12 @@ class PrivateMDM(
     Parameters
     ----------
     ball : Ball or mapping or callable
-        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
-        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+        The public ball, as for `PrivateFrechetMean`.
     guarantee : Guarantee or str
         What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
-    mechanism : str
-        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
-        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
-        "pointwise-laplace".
-    calibration : str
-        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
-    footpoint : array of shape point_shape, optional
-        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
-    statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
-    adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
-    unit : str, optional
-        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    mechanism, calibration, footpoint, statistic, adapt, unit, ledger, note : as of private_mean
+        How each class mean is released; neither `footpoint` nor `adapt` with private labels, or people of any
+        membership.
     private_labels : bool
         Whether labels are private too.
     classes : sequence, optional
@@ -234,12 +217,10 @@ class PrivateMDM(
     def transform(self, X: Any) -> Array:
         """Distance of each record to each class mean. NOT private.
 
-        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
-
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records.
+            Records; one outside the ball is moved onto it, an unusable one to its centre, as in `fit`.
 
         Returns
         -------
@@ -264,12 +245,10 @@ class PrivateMDM(
     def predict(self, X: Any) -> Array:
         """The class with the nearest mean, of those that are not `left_out_`. NOT private.
 
-        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
-
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records.
+            Records, as of `transform`.
 
         Returns
         -------
@@ -279,7 +258,7 @@ class PrivateMDM(
         Raises
         ------
         InputError
-            If the shape or type of X is not that of records.
+            As `transform` does.
 
         Examples
         --------
@@ -295,12 +274,10 @@ class PrivateMDM(
     def predict_proba(self, X: Any) -> Array:
         """Softmax of the negative squared distances, as pyRiemann has it; 0 for classes `left_out_`. NOT private.
 
-        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
-
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records.
+            Records, as of `transform`.
 
         Returns
         -------
@@ -310,15 +287,15 @@ class PrivateMDM(
         Raises
         ------
         InputError
-            If the shape or type of X is not that of records.
+            As `transform` does.
 
         Examples
         --------
         >>> import numpy as np, riemdp as rd
-        >>> ball, X = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0), np.tile(np.eye(2), (400, 1, 1))
-        >>> fitted = rd.PrivateMDM(ball=ball, guarantee="mu=1").fit(X, np.repeat([0, 1], 200))
-        >>> fitted.predict_proba(X[:5]).shape
-        (5, 2)
+        >>> X, y = np.repeat([[-1.0], [1.0]], 200, axis=0), np.repeat(["low", "high"], 200)
+        >>> model = rd.PrivateMDM(ball=rd.Ball(rd.Euclidean(1), [0.0], 2.0), guarantee="mu=1").fit(X, y)
+        >>> bool(np.allclose(model.predict_proba(X).sum(axis=1), 1.0))
+        True
         """
         return np.asarray(softmax(-(self._possible_distances(X) ** 2)))
 

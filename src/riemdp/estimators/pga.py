@@ -12,7 +12,7 @@ from riemdp.accounting.guarantee import Guarantee
 from riemdp.arguments import finite_array, whole_number
 from riemdp.balls import Ball
 from riemdp.errors import InputError
-from riemdp.estimators.base import PrivateEstimator
+from riemdp.estimators.base import FitWithoutLabels, PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.names import MechanismName, SecondMoments
 from riemdp.privacy.ledger import Ledger
@@ -20,7 +20,12 @@ from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.summary import private_summary
 
 
-class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivatePGA(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    FitWithoutLabels,
+    PrivateEstimator,
+):
     """Principal geodesic analysis: mean, modes and their variances in one private release.
 
     `fit` releases a `private_summary`. `transform` gives each record's own coordinates along the modes: that is NOT
@@ -32,8 +37,7 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     Parameters
     ----------
     ball : Ball or mapping or callable
-        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
-        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+        The public ball, as for `PrivateFrechetMean`.
     guarantee : Guarantee or str
         What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
     n_components : int, optional
@@ -44,15 +48,9 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         `private_summary`.
     mechanism : {"auto", "wrapped-gaussian", "wrapped-laplace"}
         Which noise; "auto" takes the one with the smaller predicted error of the mean.
-    adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
-    unit : str, optional
-        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    adapt, unit, ledger, note : as of private_summary
+        Whether to look for a private ball first, what `fit(groups=)` protects, where the guarantee is booked, and
+        which data these are.
 
     Attributes
     ----------
@@ -66,12 +64,8 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         The same as shares of the whole variance.
     release_ : Summary
         All that may be known of them.
-    guarantee_ : Guarantee
-        What is proved, with its assumptions.
-    ball_ : Ball
-        The public ball.
-    n_features_in_ : int
-        X.shape[1].
+    guarantee_, ball_, n_features_in_ : as of PrivateFrechetMean
+        What is proved, the public ball, and X.shape[1].
 
     See Also
     --------
@@ -111,39 +105,8 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         self.ledger = ledger
         self.note = note
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
-        """Release mean, modes and variances of the records.
-
-        Parameters
-        ----------
-        X : array of shape (n, *point_shape)
-            The records.
-        y : object, optional
-            Ignored: scikit-learn's pipelines pass it.
-        groups : sequence of ids, of shape (n,), optional
-            Whose record each is, if people have several: then a person with all of their records is protected.
-
-        Returns
-        -------
-        PrivatePGA
-            Itself, fitted.
-
-        Raises
-        ------
-        InputError, MechanismError, BudgetExceeded
-            As `private_summary` does, or if there are not so many components; nothing is then changed. Values of
-            records never raise.
-
-        Examples
-        --------
-        >>> import numpy as np, riemdp as rd
-        >>> ball = rd.Ball(rd.Euclidean(2), np.zeros(2), 4.0)
-        >>> fitted = rd.PrivatePGA(ball=ball, guarantee="mu=1").fit(np.random.default_rng(0).normal(size=(5000, 2)))
-        >>> len(fitted.components_)
-        2
-        """
-        if self.second == "trace":
-            raise InputError("second = 'trace' tells no modes: pass 'auto', 'full' or 'diagonal'.")
+    def _fit_records(self, X: Any, groups: Any) -> Self:
+        """Mean, modes and variances."""
         asked = {"second": self.second, "mechanism": self.mechanism, "adapt": self.adapt}
         self._fit_release(X, groups, private_summary, **asked)
         modes = self.release_.modes(self.n_components)
@@ -152,7 +115,9 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         return self
 
     def _public_ball(self, X: Array) -> Ball:
-        """The ball, if its space has so many components: nothing is spent on others."""
+        """The ball, if there are modes, and its space has so many: nothing is spent on others."""
+        if self.second == "trace":
+            raise InputError("second = 'trace' tells no modes: pass 'auto', 'full' or 'diagonal'.")
         ball = super()._public_ball(X)
         if self.n_components is not None and whole_number(self.n_components, "n_components", 1) > ball.space.dim:
             dim, space = ball.space.dim, ball.space
@@ -162,12 +127,10 @@ class PrivatePGA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
     def transform(self, X: Any) -> Array:
         """Coordinates of each record along the modes, from `mean_`. NOT private.
 
-        A record outside the ball is first moved onto it, an unusable one to its centre, as in `fit`.
-
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records.
+            Records; one outside the ball is moved onto it, an unusable one to its centre, as in `fit`.
 
         Returns
         -------

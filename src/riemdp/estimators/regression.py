@@ -55,12 +55,8 @@ class PrivateGeodesicRegression(RegressorMixin, PrivateEstimator):  # type: igno
         The share of the variance that the geodesic explains, privately.
     release_ : Regression
         All that may be known of the fit.
-    guarantee_ : Guarantee
-        What is proved, with its assumptions.
-    ball_ : Ball
-        The public ball.
-    n_features_in_ : int
-        X.shape[1].
+    guarantee_, ball_, n_features_in_ : as of PrivateFrechetMean
+        What is proved, the public ball, and X.shape[1].
 
     See Also
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from riemdp.arguments import finite_array
 from riemdp.balls import Ball
 from riemdp.errors import InputError
-from riemdp.estimators.base import PrivateEstimator
+from riemdp.estimators.base import FitWithoutLabels, PrivateEstimator
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.upper_triangles import from_upper_triangles, require_matrices, upper_triangles
 from riemdp.names import BasisName
@@ -20,7 +20,12 @@ from riemdp.statistics.catalogue import require_known
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateTangentSpace(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    FitWithoutLabels,
+    PrivateEstimator,
+):
     """Tangent vectors at a private mean, for any classifier or regression of vectors after it.
 
     `fit` releases a private mean as PrivateFrechetMean does. `transform` gives each record's own tangent vector: that
@@ -29,29 +34,11 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
     Parameters
     ----------
     ball : Ball or mapping or callable
-        The public ball; or a mapping that describes one, without a "size" if the number of features (X.shape[1]) gives
-        it; or a function from that number to a ball, which to be pickled must be defined in a module.
+        The public ball, as for `PrivateFrechetMean`.
     guarantee : Guarantee or str
         What a fit spends, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
-    mechanism : str
-        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
-        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
-        "pointwise-laplace".
-    calibration : str
-        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
-    footpoint : array of shape point_shape, optional
-        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
-    statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
-    adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball within the given one, as small as the
-        records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
-    unit : str, optional
-        With `fit(groups=)`: what is protected, "patient" say, instead of "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    mechanism, calibration, footpoint, statistic, adapt, unit, ledger, note : as of private_mean
+        How the mean is released, what `fit(groups=)` protects, and where the guarantee is booked.
     basis : str
         "orthonormal", in which lengths are distances, or "pyriemann" for matrices: the coordinates that pyRiemann's
         TangentSpace gives of the same record at the same mean.
@@ -84,40 +71,8 @@ class PrivateTangentSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Pri
 
     basis: BasisName = "orthonormal"
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:  # noqa: ARG002
-        """Release a private mean of the records.
-
-        Parameters
-        ----------
-        X : array of shape (n, *point_shape)
-            The records.
-        y : object, optional
-            Ignored: scikit-learn's pipelines pass it.
-        groups : sequence of ids, of shape (n,), optional
-            Whose record each is, if people have several: then a person with all of their records is protected.
-
-        Returns
-        -------
-        PrivateTangentSpace
-            Itself, fitted.
-
-        Raises
-        ------
-        InputError, MechanismError, BudgetExceeded
-            As `private_mean` does; nothing is then changed. Values of records never raise.
-
-        Examples
-        --------
-        >>> import numpy as np, riemdp as rd
-        >>> ball = rd.Ball(rd.SPDAffine(2), center=np.eye(2), radius=1.0)
-        >>> fitted = rd.PrivateTangentSpace(ball=ball, guarantee="mu=1").fit(np.tile(np.eye(2), (100, 1, 1)))
-        >>> fitted.release_.n
-        100
-        """
-        require_known("basis", self.basis, ["orthonormal", "pyriemann"])
-        return self._fit_mean(X, groups)
-
     def _public_ball(self, X: Array) -> Ball:
+        require_known("basis", self.basis, ["orthonormal", "pyriemann"])
         ball = super()._public_ball(X)
         if self.basis == "pyriemann":
             require_matrices(ball.space)

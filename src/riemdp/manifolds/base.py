@@ -292,10 +292,8 @@ class Space(ABC):
 
         Parameters
         ----------
-        tangent_vec : array of shape (..., *point_shape)
-            Tangent vectors at the base points.
-        base_point : array of shape (..., *point_shape)
-            Points; the leading axes broadcast.
+        tangent_vec, base_point : array of shape (..., *point_shape)
+            Tangent vectors, and the points at which they are; the leading axes broadcast.
 
         Returns
         -------
@@ -320,10 +318,8 @@ class Space(ABC):
 
         Parameters
         ----------
-        tangent_vec : array of shape (..., *point_shape)
-            Tangent vectors at the base points.
-        base_point : array of shape (..., *point_shape)
-            Points; the leading axes broadcast.
+        tangent_vec, base_point : array of shape (..., *point_shape)
+            Tangent vectors, and the points at which they are; the leading axes broadcast.
 
         Returns
         -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from riemdp.arguments import finite_number, whole_number
+from riemdp.caching import cached_property
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class ConstantCurvature:
         object.__setattr__(self, "d", whole_number(self.d, "d", 1))
         object.__setattr__(self, "curvature", finite_number(self.curvature, "curvature"))
 
-    @property
+    @cached_property  # loops ask for it many times
     def radius(self) -> float:
         """The radius of curvature, R = 1/sqrt(|curvature|)."""
         return float(abs(self.curvature) ** -0.5)

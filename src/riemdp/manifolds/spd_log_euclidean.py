@@ -201,17 +201,17 @@ class SPDLogEuclidean(
         Parameters
         ----------
         a, b : array of shape (..., k, k)
-            Symmetric positive definite matrices; the leading axes broadcast.
+            As of `oplus`.
 
         Returns
         -------
         array of shape (..., k, k)
-            Symmetric positive definite matrices.
+            What gives a when b is added to it by `oplus`.
 
         Raises
         ------
         InputError
-            If something is not such a matrix, or the result is beyond the range of float64.
+            As `oplus` does.
 
         Examples
         --------
@@ -365,7 +365,7 @@ class LogGaussian:
         Parameters
         ----------
         points : array of shape (..., k, k)
-            Symmetric positive definite matrices.
+            As of `log_density`, of which this is the exponential.
 
         Returns
         -------
@@ -375,7 +375,7 @@ class LogGaussian:
         Raises
         ------
         InputError
-            If something is not such a matrix.
+            As `log_density` does.
 
         Examples
         --------
@@ -391,10 +391,8 @@ class LogGaussian:
 
         Parameters
         ----------
-        size : int
-            How many.
-        rng : numpy.random.Generator or int
-            Where randomness comes from, or a seed.
+        size, rng : as of Space.random_point
+            How many, and where randomness comes from, or a seed.
 
         Returns
         -------

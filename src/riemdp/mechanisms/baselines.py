@@ -53,24 +53,18 @@ class Extrinsic:
     is_baseline: bool = True
     assumptions: tuple[str, ...] = ()
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Which spaces have it is decided by the sensitivity; float64 must have a grid for it."""
         require_grid(scale)
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """The noisy vector, rounded once, as the nearest point."""
         grid = grid_step(scale)
         noisy = Visible(np.stack([self.add_noise(value, scale, grid) for _ in range(size)]))
         return Drawn(nearest_points(noisy, ball), grid, noisy.vectors)
 
     def simulate(
-        self,
-        value: Array,
-        scale: float,
-        ball: Ball,
-        footpoint: Array,  # noqa: ARG002
-        rng: np.random.Generator,
-        size: int,
+        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
         """Seeded draws of what `draw` draws, in float64."""
         return nearest_points(Visible(self.noisy(value, scale, rng, size)), ball)
@@ -103,12 +97,12 @@ class Pointwise:
         """The sum of the coordinates' sensitivities over epsilon."""
         return pure_scale(self.name, guarantee, sensitivity, method)
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """Which spaces have it is decided by the sensitivity; float64 must have a grid for each coordinate."""
         require_grid(scale * float(landmark_widths(ball).min()))
         require_grid(scale * float(landmark_widths(ball).max()))
 
-    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:  # noqa: ARG002
+    def draw(self, value: Array, scale: float, ball: Ball, footpoint: Array, size: int) -> Drawn:
         """Each coordinate with its own scale and grid; the coarsest grid is reported."""
         scales = (scale * landmark_widths(ball)).tolist()
         parts = [(value[j : j + 1], width, grid_step(width)) for j, width in enumerate(scales)]
@@ -116,13 +110,7 @@ class Pointwise:
         return Drawn(_as_shapes(noisy, ball), grid_step(max(scales)))
 
     def simulate(
-        self,
-        value: Array,
-        scale: float,
-        ball: Ball,
-        footpoint: Array,  # noqa: ARG002
-        rng: np.random.Generator,
-        size: int,
+        self, value: Array, scale: float, ball: Ball, footpoint: Array, rng: np.random.Generator, size: int
     ) -> Array:
         """Seeded draws of what `draw` draws, in float64."""
         noise = scale * landmark_widths(ball) * rng.laplace(size=(size, len(value)))

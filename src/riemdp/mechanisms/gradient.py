@@ -86,7 +86,7 @@ class KNormGradient:
         value: Field,
         scale: float,
         ball: Ball,
-        footpoint: Array,  # noqa: ARG002
+        footpoint: Array,
         rng: Randomness,
         size: int,
     ) -> Array:

@@ -44,7 +44,7 @@ class Wrapped:
     is_baseline: bool = False
     assumptions: tuple[str, ...] = ()
 
-    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:  # noqa: ARG002
+    def check(self, ball: Ball, n: int, sensitivity: float, scale: float) -> None:
         """It exists everywhere; float64 must have a grid for it."""
         require_grid(scale)
 

@@ -104,17 +104,13 @@ def plot_tradeoff(
     ----------
     guarantee : Guarantee or str
         Such as `GDP(1.0)` or "mu=1".
-    ax : matplotlib Axes, Figure or SubFigure, optional
-        Where to draw. By default a new figure, which a notebook shows.
-    title : str, optional
-        Instead of the usual one; "" for none.
-    size : (float, float), optional
-        Width and height of a new figure, in inches.
+    ax, title, size : as of plot_release
+        Where to draw, what to write above it, and how large.
 
     Returns
     -------
     Figure
-        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+        With the curve of the best attack; or what was given as `ax`.
 
     Raises
     ------

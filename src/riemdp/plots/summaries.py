@@ -71,25 +71,16 @@ def plot_summary(
     summary : Summary
         What `private_summary` returned.
     ax : matplotlib Axes, Figure or SubFigure, optional
-        Where to draw: a figure or a part of one gets all panels, axes only the first. By default a new figure, which
-        a notebook shows.
+        Where to draw, as of `plot_release`.
     modes : int, optional
         How many are shown; without it up to three of those that are more than noise.
-    names : sequence of str, optional
-        Of rows and columns of matrices, entries of vectors, or landmarks: as many as there are.
-    links : {'outline', 'path', 'none'} or sequence of pairs of int, optional
-        Lines between landmarks, counted from 0. By default each is joined to the next, and the last to the first.
-    title : str, optional
-        Instead of the usual one; "" for none.
-    size : (float, float), optional
-        Width and height of a new figure, in inches.
-    stacked : bool
-        Whether panels stand below one another.
+    names, links, title, size, stacked : as of plot_release
+        What things are called, lines between landmarks, and how the panels are laid out.
 
     Returns
     -------
     Figure
-        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+        With all panels; or what was given as `ax`.
 
     Raises
     ------
@@ -121,17 +112,13 @@ def plot_scree(summary: Summary, *, ax: Any = None, title: str | None = None, si
     ----------
     summary : Summary
         What `private_summary` returned, with full or diagonal second moments.
-    ax : matplotlib Axes, Figure or SubFigure, optional
-        Where to draw. By default a new figure, which a notebook shows.
-    title : str, optional
-        Instead of the usual one; "" for none.
-    size : (float, float), optional
-        Width and height of a new figure, in inches.
+    ax, title, size : as of plot_release
+        Where to draw, what to write above it, and how large.
 
     Returns
     -------
     Figure
-        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+        With the variances; or what was given as `ax`.
 
     Raises
     ------
@@ -201,25 +188,20 @@ def plot_comparison(
     a, b : Summary
         What `private_summary` returned, of the same space.
     ax : matplotlib Axes, Figure or SubFigure, optional
-        Where to draw: a figure or a part of one gets all panels, axes only the first. By default a new figure, which
-        a notebook shows.
+        Where to draw, as of `plot_release`.
     labels : (str, str)
         What the groups are called.
-    names : sequence of str, optional
-        Of rows and columns of matrices, entries of vectors, or landmarks: as many as there are.
-    links : {'outline', 'path', 'none'} or sequence of pairs of int, optional
-        Lines between landmarks, counted from 0.
+    names, links : as of plot_release
+        What things are called, and lines between landmarks.
     title : str, optional
         Instead of the usual one, which has the p-value; "" for none.
-    size : (float, float), optional
-        Width and height of a new figure, in inches.
-    stacked : bool
-        Whether panels stand below one another.
+    size, stacked : as of plot_release
+        How large a new figure is, and whether panels stand below one another.
 
     Returns
     -------
     Figure
-        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+        With both groups in each panel; or what was given as `ax`.
 
     Raises
     ------

@@ -15,10 +15,10 @@ from riemdp.balls import Ball
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
 from riemdp.mechanisms import MECHANISMS, by_name
-from riemdp.names import StatisticName
 from riemdp.plots.guarantees import SYMBOLS, symbolic
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, light, log_scale
+from riemdp.statistics.catalogue import StatisticName
 from riemdp.statistics.mean import plan
 from riemdp.statistics.query import Query
 from riemdp.statistics.worth import strength_name
@@ -90,17 +90,13 @@ def plot_utility(
         Values of epsilon (mu, rho); by default from a tenth to ten times the guarantee's own.
     statistic : {'frechet-mean', 'tangent-mean'}
         What would be released.
-    ax : matplotlib Axes, Figure or SubFigure, optional
-        Where to draw. By default a new figure, which a notebook shows.
-    title : str, optional
-        Instead of the usual one; "" for none.
-    size : (float, float), optional
-        Width and height of a new figure, in inches.
+    ax, title, size : as of plot_release
+        Where to draw, what to write above it, and how large.
 
     Returns
     -------
     Figure
-        Which `save_figure` writes as .png, .svg or .pdf; or what was given as `ax`.
+        With a curve for each mechanism; or what was given as `ax`.
 
     Raises
     ------

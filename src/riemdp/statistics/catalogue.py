@@ -1,9 +1,9 @@
-"""The statistics that can be asked for by name: one line for each, after which `plan` and `private_mean` know it."""
+"""The statistics that can be asked for by name, for all of riemdp: whatever takes a name, or lists them, looks here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from riemdp.errors import InputError, MechanismError
 from riemdp.manifolds.base import Array
@@ -14,6 +14,8 @@ from riemdp.statistics.gradient import GradientField
 from riemdp.statistics.intrinsic import IntrinsicMean, MeanPoint, TangentMean
 from riemdp.statistics.moments import Moments
 
+# For editors and type checkers, which cannot read it off the classes below; a test compares.
+StatisticName: TypeAlias = Literal["frechet-mean", "tangent-mean", "summary"]
 _ALL: tuple[Statistic, ...] = (
     IntrinsicMean(),
     TangentMean(),

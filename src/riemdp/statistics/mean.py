@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from riemdp.io.identities import identities
 from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.mechanisms.wrapped import Wrapped
-from riemdp.names import CalibrationName, MechanismName, PlannedName, StatisticName
+from riemdp.names import CalibrationName, MechanismName
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.releases.plan import Plan
@@ -26,7 +26,7 @@ from riemdp.releases.release import Release
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.adaptive import Adaptive, adaptive_for
 from riemdp.statistics.base import Statistic
-from riemdp.statistics.catalogue import require_known, statistic_names
+from riemdp.statistics.catalogue import StatisticName, require_known, statistic_names
 from riemdp.statistics.foresight import predicted
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.median import Median
@@ -41,6 +41,7 @@ from riemdp.written import BallMapping, as_ball
 
 SIMULATED = [*statistic_names(), Median.name]
 PLANNED = [*SIMULATED, GeodesicRegression.name]
+PlannedName: TypeAlias = Literal[StatisticName, "geometric-median", "geodesic-regression"]
 
 
 def plan(
@@ -374,35 +375,18 @@ def simulate(
 
     Parameters
     ----------
-    X : array of shape (n, *point_shape)
-        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
-    ball : Ball, Ellipsoid or mapping
-        The public ball, or ellipsoid, that holds the records; a mapping as in a YAML file, such as
-        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
-    guarantee : Guarantee or str
-        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
+    X, ball, guarantee : as of private_mean
+        The records, the public ball that holds them, and what a release would spend.
     size : int
         How many draws.
     seed : int
         Of the pseudo-random numbers, 0 or more.
-    mechanism : str
-        "auto" takes the one with the smallest predicted error; by name: "wrapped-laplace", "wrapped-gaussian",
-        "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
-        "pointwise-laplace".
-    calibration : str
-        Of Gaussian noise for ApproxDP: "analytic", the least that is enough, or "classical", the textbook's.
-    footpoint : array of shape point_shape, optional
-        A public point at which wrapped mechanisms add their noise; by default the ball's centre.
+    mechanism, calibration, footpoint : as of private_mean
+        Which noise, how much of it, and where it is added.
     statistic : str
-        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
-        a `private_summary`, or "geometric-median": what `private_median` releases.
-    adapt : bool or Adaptation
-        Whether, and how, to spend part of the guarantee on a private ball, or with Gaussian noise an ellipsoid, as
-        small as the records allow. Where that cannot pay off, which public numbers decide, it does nothing and warns.
-    groups : sequence of ids, of shape (n,), optional
-        Whose record each is, if people have several: as of `private_mean`.
-    unit : str, optional
-        What they are: as of `private_mean`.
+        As of `private_mean`, or "geometric-median": what `private_median` releases.
+    adapt, groups, unit : as of private_mean
+        Whether a private ball is found first, and whose record each is.
 
     Returns
     -------

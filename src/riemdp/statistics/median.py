@@ -329,10 +329,9 @@ def private_median(
     Parameters
     ----------
     X : array of shape (n, *point_shape)
-        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+        The records, as `private_mean` takes them.
     ball : Ball or mapping
-        The public ball that holds the records; a mapping as in a YAML file, such as
-        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+        The public ball that holds the records.
     guarantee : Guarantee or str
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
     width : float, optional
@@ -346,12 +345,8 @@ def private_median(
     groups : sequence of ids, of shape (n,), optional
         Whose record each is: the tangent mean of one id's records then takes their place, and the guarantee protects
         a person with any number of records.
-    unit : str, optional
-        What they are, "patient" say: `Release.unit`, by default "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    unit, ledger, note : as of private_mean
+        What people are called, where the guarantee is booked, and which data these are.
 
     Returns
     -------

@@ -287,12 +287,11 @@ def private_regression(
     Parameters
     ----------
     X : array of shape (n, *point_shape)
-        The records: an array, a list of arrays, a memory-mapped file, a data frame or a Dask array.
+        The records, as `private_mean` takes them.
     t : array of shape (n,)
         A number of each record, such as an age.
     ball : Ball or mapping
-        The public ball that holds the records; a mapping as in a YAML file, such as
-        {"space": "spd-affine", "size": 3, "eigenvalues": [0.05, 5]}.
+        The public ball that holds the records.
     guarantee : Guarantee or str
         What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
     t_bounds : tuple of float
@@ -306,12 +305,8 @@ def private_regression(
     groups : sequence of ids, of shape (n,), optional
         Whose record each is: a person with any number of records, each with its own t, then counts as one, by the mean
         of what their records add to the fit, and the guarantee protects them with all of their records.
-    unit : str, optional
-        What they are, "patient" say: `Release.unit`, by default "group".
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    unit, ledger, note : as of private_mean
+        What people are called, where the guarantee is booked, and which data these are.
 
     Returns
     -------
@@ -329,10 +324,8 @@ def private_regression(
 
     Warns
     -----
-    UselessRelease
-        If public numbers say that the release is worth nothing.
-    NoAdaptation
-        If `adapt` was asked for and does nothing.
+    UselessRelease, NoAdaptation
+        As `private_mean` does, from public numbers alone.
 
     See Also
     --------

@@ -504,14 +504,8 @@ def private_summary_of_sums(
     ----------
     sums : sequence of SiteSum
         One of each site, all made with the same `second`.
-    guarantee : Guarantee or str
-        What the release may spend, such as `rd.GDP(1.0)` or "epsilon=1, delta=1e-6".
-    mechanism : str
-        As of `private_summary`.
-    ledger : Ledger, optional
-        From which the guarantee is reserved before any noise is drawn.
-    note : str
-        Which data these are, in a few words: the ledger's description ends with it.
+    guarantee, mechanism, ledger, note : as of private_summary
+        What the release may spend, by which noise, and where that is booked.
 
     Returns
     -------
@@ -522,10 +516,8 @@ def private_summary_of_sums(
     ------
     InputError
         If a sum or a site is there twice, balls or studies differ, or sums have no or other second moments.
-    MechanismError
-        If no mechanism, or not the one asked for, gives the guarantee.
-    BudgetExceeded
-        If the ledger refuses; nothing was spent.
+    MechanismError, BudgetExceeded
+        As `private_summary` does.
 
     See Also
     --------

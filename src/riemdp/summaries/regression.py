@@ -32,28 +32,14 @@ class Regression(Release):
         The point of the geodesic at the middle of the bounds.
     statistic : str
         "geodesic-regression".
-    guarantee : Guarantee
-        What is proved of it, with the assumptions of the proof.
-    mechanism : str
-        Which noise was added.
-    scale : float
-        Of the noise.
+    guarantee, mechanism, scale : as of Release
+        What is proved, and the noise.
     sensitivity : float
         How far one record can move what was released before noise.
     expected_error : float
         Of the noise alone: the predicted root mean square distance by which it moves `value`.
-    grid : float or None
-        The step to which ideal noise was rounded once.
-    space : Space
-        Where the records live.
-    center : array of shape point_shape
-        Of the public ball that was given.
-    radius : float
-        Of the public ball that was given.
-    n : int
-        The number of records, which is public.
-    version : str
-        Of riemdp.
+    grid, space, center, radius, n, version : as of Release
+        The step to which noise was rounded, the public ball, and the number of records.
     stages : tuple of Stage
         What each round spent; empty if there was one.
     kind : str or tuple of str

@@ -77,43 +77,15 @@ class Summary(Release):
     Parameters
     ----------
     value : array of shape point_shape
-        What is released: of a mean a point of the space, in the form of the ball's centre.
-    statistic : str
-        What it is a private version of, such as "frechet-mean".
-    guarantee : Guarantee
-        What is proved of it, with the assumptions of the proof.
-    mechanism : str
-        Which noise was added.
-    scale : float
-        Of the noise.
-    sensitivity : float
-        How far one record can move the value before noise.
-    expected_error : float
-        Of the noise alone: the predicted root mean square distance between `value` and the mean of the records as
-        moved into the ball. A ball that misses the data, and sampling, are not counted.
-    grid : float or None
-        The step to which ideal noise was rounded once; None: the guarantee supposes idealized numerics.
-    space : Space
-        Where the records live.
-    center : array of shape point_shape
-        Of the public ball that was given.
-    radius : float
-        Of the public ball that was given.
-    n : int
-        The number of records, which is public.
-    version : str
-        Of riemdp.
-    stages : tuple of Stage
-        Of an adaptive release: what each step spent, and the ball that it left; the last step included.
-    kind : str or tuple of str
-        What `value` is: "point", as of every mean, or what another statistic makes.
-    unit : str
-        What is protected: one "record", or one "group" (or what else it was called) of all records with one id.
+        The mean, a point of the space in the form of the ball's centre.
+    statistic, guarantee, mechanism, scale, sensitivity, expected_error, grid : as of Release
+        What was asked for and is proved, and the noise of it.
+    space, center, radius, n, version, stages, kind, unit : as of Release
+        The public ball, the number of records, and how the release was made.
     noisy : Noisy or None
         None: the moments are what regions are made of.
     fill : float or None
-        Root mean square distance of the records, as moved into `ball`, to its centre, in units of its radius: private
-        as all of it, for nothing; None where it was not released.
+        As of `Release`.
     moments : NoisyMoments
         First and second moments of the records' coordinates, with noise: what was released.
 
