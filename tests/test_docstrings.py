@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import riemdp as rd
+from riemdp.caching import cached_property
 import typed_usage
 from riemdp import names
 from riemdp.descriptors import _EXTRACTORS
@@ -96,7 +97,7 @@ def arguments(value):
 def findings(name, value):
     """What is wrong with the docstring of a public name, in words."""
     function = getattr(value, "__func__", value)
-    is_property, text = isinstance(value, property), inspect.getdoc(value) or ""
+    is_property, text = isinstance(value, property | cached_property), inspect.getdoc(value) or ""
     parts = sections(text)
     summary, _, rest = parts[""].partition("\n")
     if not summary.endswith(".") or summary[0].islower() or (rest and not rest.startswith("\n")):

@@ -20,7 +20,16 @@ from scipy.special import fdtrc, fdtri
 
 from riemdp.balls import mean_rounding
 from riemdp.manifolds import Space
-from riemdp.regions import Chart, InCoordinates, Place, Region, laplace_quantile, normal_quantile, probability, rounding
+from riemdp.regions import (
+    Chart,
+    InCoordinates,
+    Region,
+    Released,
+    laplace_quantile,
+    normal_quantile,
+    probability,
+    rounding,
+)
 
 Array = NDArray[Any]
 FEWEST_DEGREES = 2.0  # of the law of what is hardly known
@@ -75,24 +84,8 @@ class Moments(Protocol):
         """The coordinates of the mean."""
 
 
-class Summarised(Protocol):
-    """A release of both moments."""
-
-    @property
-    def mechanism(self) -> str:
-        """By which the law of the noise is known."""
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise in the first moment."""
-
-    @property
-    def space(self) -> Space:
-        """The space in which the records are."""
-
-    @property
-    def ball(self) -> Place:
-        """The ball at whose centre the moments were taken."""
+class Summarised(Released, Protocol):
+    """A release of both moments, of coordinates at the centre of its ball."""
 
     @property
     def moments(self) -> Moments:

@@ -19,6 +19,7 @@ from riemdp.errors import InputError
 from riemdp.manifolds import Space
 from riemdp.manifolds.capabilities import Curvature
 from riemdp.manifolds.scalars import t_cot, t_coth
+from riemdp.regions import read_axes
 
 Array = NDArray[Any]
 # The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
@@ -166,8 +167,8 @@ class NoisyMoments:
 
     def to_dict(self) -> dict[str, Any]:
         """The noisy moments as plain JSON data."""
-        arrays = {name: None if (a := getattr(self, name)) is None else a.tolist() for name in MOMENT_ARRAYS}
-        return vars(self) | arrays
+        axes = None if self.axes is None else self.axes.tolist()
+        return vars(self) | {"first": self.first.tolist(), "second": self.second.tolist(), "axes": axes}
 
     @classmethod
     def from_dict(cls, data: Any, dim: int, radius: float) -> NoisyMoments:
@@ -177,35 +178,15 @@ class NoisyMoments:
         """
         try:
             facts: dict[str, Any] = {"radius": radius, "axes": None} | data
-            numbers: dict[str, Any] = {name: _positive(facts[name]) for name in MOMENT_NUMBERS}
-            arrays: dict[str, Any] = {
-                name: _finite(facts[name], may) for name, may in _shapes(facts["kind"], dim).items()
-            }
-            right = len(facts) == len(fields(cls)) and np.array_equal(arrays["second"], arrays["second"].T)
+            numbers = {name: _positive(facts[name]) for name in ("first_noise", "second_noise", "radius")}
+            first, second = (np.array(facts[name], dtype=np.float64) for name in ("first", "second"))
+            shape = {"full": (dim, dim), "diagonal": (dim,), "trace": ()}[facts["kind"]]
+            right = first.shape == (dim,) and second.shape == shape and np.array_equal(second, second.T)
         except (LookupError, TypeError, ValueError, OverflowError):
             right = False
-        if not right:
+        if not (right and len(facts) == len(fields(cls)) and np.isfinite(first).all() and np.isfinite(second).all()):
             raise InputError("moments are not those of a summary: pass what Release.save() wrote.")
-        return cls(facts["kind"], **arrays, **numbers)
-
-
-def _shapes(kind: Any, dim: int) -> dict[str, tuple[tuple[int, ...] | None, ...]]:
-    """Those that the arrays may have; None: there is none."""
-    second = {"full": (dim, dim), "diagonal": (dim,), "trace": ()}[kind]
-    axes = (None, (dim,), (dim, dim)) if kind == "full" else (None,)
-    return {"first": ((dim,),), "second": (second,), "axes": axes}
-
-
-MOMENT_ARRAYS, MOMENT_NUMBERS = ("first", "second", "axes"), ("first_noise", "second_noise", "radius")
-
-
-def _finite(numbers: Any, shapes: tuple[tuple[int, ...] | None, ...]) -> Any:
-    if numbers is None and None in shapes:
-        return None
-    array = np.array(numbers, dtype=np.float64)
-    if array.shape not in shapes or not np.isfinite(array).all():
-        raise ValueError(array.shape)
-    return array
+        return cls(facts["kind"], first, second, axes=read_axes(facts["axes"], dim), **numbers)
 
 
 def share_of_radius(mean_square: float, radius: float) -> float:

@@ -19,7 +19,7 @@ from riemdp.names import WhoseMean
 from riemdp.population import SUMMARY_REGIONS
 from riemdp.regions import Region
 from riemdp.releases.release import Release
-from riemdp.summaries.spread import MOMENT_ARRAYS, NoisyMoments, Spread
+from riemdp.summaries.spread import NoisyMoments, Spread
 
 Array = NDArray[Any]
 
@@ -108,7 +108,7 @@ class Summary(Release):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in MOMENT_ARRAYS:
+        for name in ("first", "second", "axes"):
             if getattr(self.moments, name) is not None:
                 object.__setattr__(self.moments, name, frozen(getattr(self.moments, name)))
 
