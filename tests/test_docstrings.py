@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import riemdp as rd
-from riemdp.caching import cached_property
 import typed_usage
 from riemdp import names
+from riemdp.caching import cached_property
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
 from riemdp.population import SUMMARY_REGIONS
