@@ -18,6 +18,7 @@ import pytest
 import riemdp as rd
 import typed_usage
 from riemdp import names
+from riemdp.caching import cached_property
 from riemdp.descriptors import _EXTRACTORS
 from riemdp.mechanisms import MECHANISMS
 from riemdp.population import SUMMARY_REGIONS
@@ -96,7 +97,7 @@ def arguments(value):
 def findings(name, value):
     """What is wrong with the docstring of a public name, in words."""
     function = getattr(value, "__func__", value)
-    is_property, text = isinstance(value, property), inspect.getdoc(value) or ""
+    is_property, text = isinstance(value, property | cached_property), inspect.getdoc(value) or ""
     parts = sections(text)
     summary, _, rest = parts[""].partition("\n")
     if not summary.endswith(".") or summary[0].islower() or (rest and not rest.startswith("\n")):
