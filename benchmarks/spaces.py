@@ -86,15 +86,6 @@ def hermitian(n: int, k: int, affine: bool) -> Case:
     return Case(f"{k} x {k} Hermitian matrices, {metric}", space, x, "pyRiemann", theirs)
 
 
-def correlations(n: int, k: int) -> Case:
-    from geomstats.geometry.full_rank_correlation_matrices import FullRankCorrelationMatrices, OffLogMetric
-
-    space, theirs = rd.Correlations(k), FullRankCorrelationMatrices(k, equip=False)
-    theirs.equip_with_metric(OffLogMetric)
-    x = space.random_point(n, 0)
-    return Case(f"{k} x {k} correlation matrices", space, x, "geomstats", geomstats_fit(theirs, x))
-
-
 def turns(n: int) -> Rotation:
     """Around the identity, half of them within half a radian."""
     return Rotation.from_rotvec(0.3 * rng().standard_normal((n, 3)))
@@ -122,6 +113,10 @@ def as_in_geomstats(what: str, space: rd.Space, x: Array) -> Case:
 
 def subspaces(n: int) -> Case:
     return as_in_geomstats("planes in R^6", rd.Grassmann(6, 2), rd.Grassmann(6, 2).random_point(n, 0))
+
+
+def correlations(n: int, k: int) -> Case:
+    return as_in_geomstats(f"{k} x {k} correlation matrices", rd.Correlations(k), rd.Correlations(k).random_point(n, 0))
 
 
 def simplex(n: int, k: int) -> Case:
@@ -174,7 +169,9 @@ def measured(case: Case, budget: float) -> Row:
     if not apart <= AGREE:
         raise ArithmeticError(f"{case.what}, {len(case.records)}: the means are {apart:.1e} apart")
     mine, theirs = found["riemdp"].seconds, found["peer"].seconds
-    return Row(case.what, len(case.records), 1e3 * mine, case.peer, 1e3 * theirs, theirs / mine, apart)
+    row = Row(case.what, len(case.records), 1e3 * mine, case.peer, 1e3 * theirs, theirs / mine, apart)
+    print(f"{row.n:,} {row.what}: {row.ratio:.3g}x", flush=True)
+    return row
 
 
 def table(rows: list[Row]) -> Table:
