@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from riemdp.kernels.constants import (
     ASYMMETRY,
     CONDITIONING,
+    QUICK,
     SMALLEST,
     SMALLEST_NORMAL,
     SQUARES,
@@ -214,7 +216,7 @@ def _entries_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
             charts[:k, : j - i] = 0.5 * np.log(pivots)
             for place, (c, r) in enumerate(zip(*strict_upper(k), strict=True), start=k):
                 charts[place, : j - i] = factor[r][c]
-            bound = float(_condition_entries(factor, np.sqrt(block[range(k), range(k)])).sum())
+            bound = _sharp_enough(factor, np.sqrt(block[range(k), range(k)])) if pivots.min() > 0 else math.nan
             total = charts.reshape(len(charts), SIDE, -1).sum(axis=1).sum(axis=1)
             return total, np.array([pivots.min(), bound, float((charts * charts).sum()), skew])
 
@@ -223,7 +225,7 @@ def _entries_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
 
 def _skew(block: Array, r: int, c: int) -> float:
     """The worst of `asymmetry` among the entries (r, c); infinite if one is no number."""
-    allowed = SYMMETRY_TOL * (np.abs(block[r, r]) + np.abs(block[c, c]))
+    allowed = SYMMETRY_TOL * (block[r, r] + block[c, c])  # both are positive, or the pivots are not
     worst = float((np.abs(block[r, c] - block[c, r]) - allowed).max())
     return math.inf if math.isnan(worst) else worst
 
@@ -246,21 +248,34 @@ def _factor_entries(block: Array) -> tuple[list[list[Array]], Array]:
     return rows, pivots
 
 
-def _condition_entries(factor: list[list[Array]], deviations: Array) -> Array:
-    """`conditioning` of the matrices with these rows of factors."""
-    scaled = [[entry / deviations[r] for entry in row] for r, row in enumerate(factor)]
-    inverse: list[list[Array]] = []
-    bound, before = np.zeros(()), np.zeros(())
-    widths: list[Array] = []
-    for r, row in enumerate(scaled):
-        inverse.append([-sum(row[m] * inverse[m][c] for m in range(c, r)) / row[r] for c in range(r)])
-        inverse[r].append(1 / row[r])
-        widths.append(sum(map(np.abs, inverse[r]), start=np.zeros(())))
-        spread = deviations[r] * sum(np.abs(entry) * width for entry, width in zip(row, widths, strict=True))
-        square = widths[r] * widths[r]
+def _condition_entries(factor: list[list[Array]], deviations: Array) -> tuple[Array, float]:
+    """`conditioning`, or for three rows no less, of the matrices with these rows of factors; the largest sum of w².
+
+    w by forward substitution with absolute values, as the compiled code: docs/proofs/spaces/spd_log_cholesky.md.
+    """
+    one = np.ones(1)  # w of the first row, whose only entry is its length
+    widths, before, bound = [one], one, one / 4
+    for row, deviation in zip(factor[1:], deviations[1:], strict=True):
+        reached = deviation.copy()
+        for entry, width in zip(row[:-1], widths, strict=True):
+            reached += np.abs(entry) * width
+        widths.append(reached / row[-1])
+        spread, square = 2 * reached - deviation, widths[-1] * widths[-1]
         bound = bound + square * square / 4 + spread * spread * before
         before = before + square
-    return np.where(before > most_lost(len(factor)), np.inf, np.sqrt(bound))
+    bounds = np.where(before > most_lost(len(factor)), np.inf, np.sqrt(bound))
+    return np.broadcast_to(bounds, deviations.shape[1:]), float(before.max())
+
+
+def _sharp_enough(factor: list[list[Array]], deviations: Array) -> float:
+    """The sum of `conditioning`: of two rows at once, of three as the compiled code has it, else by LAPACK."""
+    quick, lost = _condition_entries(factor, deviations)
+    if len(factor) < BY_ENTRIES or lost <= QUICK:
+        return float(quick.sum())
+    k, matrices = len(factor), np.zeros((deviations.shape[1], len(factor), len(factor)))
+    for r, c in itertools.combinations_with_replacement(range(k), 2):
+        matrices[:, c, r] = factor[c][r]
+    return float(conditioning(matrices, deviations.T).sum())
 
 
 def _lapack_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:
