@@ -182,7 +182,8 @@ def table(rows: list[Row]) -> Table:
         found.add_column(name, justify="right")
     for row in rows:
         times = f"{row.riemdp:.3g}", f"{row.theirs:.3g}" if row.theirs < 1000 else f"{row.theirs:.0f}"
-        found.add_row(f"{row.n:,} {row.what}", *times, row.peer, f"{row.apart:.0e}", f"{row.ratio:.3g}x")
+        ratio = f"{row.ratio:.2f}" if row.ratio < 10 else f"{row.ratio:.0f}"
+        found.add_row(f"{row.n:,} {row.what}", *times, row.peer, f"{row.apart:.0e}", ratio)
     return found
 
 
