@@ -24,7 +24,7 @@ help:
 	@echo "make test    the test suite, on $(WORKERS) workers (WORKERS=n for another number)"
 	@echo "make coverage the test suite again, and which lines of the package it runs (htmlcov/)"
 	@echo "make lowest  the test suite again, with the lowest versions that are allowed (constraints/lowest.txt), on $(OLDEST)"
-	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 4 minutes)"
+	@echo "make bench   speed and memory, side by side with pyRiemann and geomstats (about 8 minutes)"
 	@echo "make scale   time and memory up to 10^7 records, in memory, mapped and by Dask (about 10 minutes)"
 	@echo "make figures every figure of the papers, in figures/ (FIG=le_fig1 for one, QUICK=1 for a smoke run)"
 	@echo "make audit   claims against what can be measured, of everything on offer (about 4 hours; ARGS=--quick: a minute)"
@@ -59,6 +59,7 @@ lowest: build/wheel.done
 
 bench: .venv/test.done
 	$(BIN)/python benchmarks/means.py $(ARGS)
+	$(BIN)/python benchmarks/spaces.py $(filter --quick,$(ARGS))
 	$(BIN)/python benchmarks/samplers.py
 	$(BIN)/python benchmarks/release.py
 

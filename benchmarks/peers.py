@@ -26,11 +26,18 @@ def peers_of(space: rd.Space, X: Array, reference: Array) -> dict[str, Mean]:
 
 
 def pyriemann_mean(space: rd.Space, X: Array, reference: Array) -> Mean:
-    """mean_logeuclid; mean_riemann at the loosest (fastest) tolerance whose true error is small enough."""
-    from pyriemann.geometry.mean import mean_logeuclid, mean_riemann
+    """mean_logeuclid or mean_riemann, by the metric."""
+    from pyriemann.geometry.mean import mean_logeuclid
 
     if isinstance(space, rd.SPDLogEuclidean):
         return lambda: mean_logeuclid(X)
+    return pyriemann_loosest(space, X, reference)
+
+
+def pyriemann_loosest(space: rd.Space, X: Array, reference: Array) -> Mean:
+    """mean_riemann at the loosest (fastest) tolerance whose true error is small enough."""
+    from pyriemann.geometry.mean import mean_riemann
+
     for tol in 10.0 ** np.arange(-5, -13, -1):
         if space.dist(reference, mean_riemann(X, tol=tol, maxiter=200)) <= ACCURACY:
             break
@@ -38,11 +45,15 @@ def pyriemann_mean(space: rd.Space, X: Array, reference: Array) -> Mean:
 
 
 def geomstats_mean(space: rd.Space, X: Array) -> Mean:
+    """FrechetMean on the same space."""
+    return geomstats_fit(_geomstats_space(space), X)
+
+
+def geomstats_fit(theirs: Any, X: Array) -> Mean:
     """FrechetMean, stopped at a gradient norm of ACCURACY: its criterion is norm² <= epsilon·dim."""
     from geomstats.learning.frechet_mean import FrechetMean
 
     logging.getLogger().setLevel(logging.ERROR)
-    theirs = _geomstats_space(space)
     estimator = FrechetMean(theirs)
     estimator.set(epsilon=ACCURACY**2 / theirs.dim, max_iter=1000)
     return lambda: estimator.fit(X).estimate_

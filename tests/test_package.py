@@ -55,6 +55,16 @@ def test_benchmark_script_runs(tmp_path):
     assert {row["name"] for row in written["limits"]} >= {"import riemdp"}
 
 
+def test_means_of_the_newer_spaces_are_those_of_their_peers(tmp_path):
+    """The script refuses means that are farther apart than the accuracy that both were asked for."""
+    pytest.importorskip("geomstats", exc_type=ImportError)
+    pytest.importorskip("pyriemann")
+    run_python(str(ROOT / "benchmarks" / "spaces.py"), "--quick", "--out", str(tmp_path / "spaces.json"))
+    written = json.loads((tmp_path / "spaces.json").read_text())
+    assert len({row["what"] for row in written["means"]}) == 15
+    assert all(row["apart"] <= 1e-8 for row in written["means"])
+
+
 def test_readme_tells_the_truth():
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)

@@ -12,7 +12,7 @@ import riemdp as rd
 pytest.importorskip("geomstats", exc_type=ImportError)
 SPACES = [
     rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(2), rd.Hyperbolic(2, model="poincare"), rd.SPDAffine(3), rd.SPDLogEuclidean(3), rd.HPDAffine(2),
-    rd.HPDLogEuclidean(2), rd.Rotations(), rd.KendallShapes(4), rd.Simplex(4), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
+    rd.HPDLogEuclidean(2), rd.Rotations(), rd.KendallShapes(4), rd.Simplex(4), rd.Correlations(4), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
 ]  # fmt: skip
 
 
@@ -40,7 +40,16 @@ def test_the_grassmannian_has_another_unit_of_length():
     np.testing.assert_allclose(theirs.metric.dist(a, b), np.sqrt(2) * space.dist(a, b), rtol=1e-12)
 
 
-@pytest.mark.parametrize("space", [rd.Sphere(2, curvature=4.0), rd.Hyperbolic(2, curvature=-2.0), rd.SPDLogCholesky(3), rd.Torus(2), rd.Correlations(3)], ids=repr)
+def test_correlations_with_other_weights_are_another_space():
+    from geomstats.geometry.full_rank_correlation_matrices import FullRankCorrelationMatrices, OffLogMetric
+
+    theirs = FullRankCorrelationMatrices(4, equip=False)
+    theirs.equip_with_metric(OffLogMetric, alpha=2.0, beta=0.0, gamma=0.0)
+    with pytest.raises(rd.InputError, match="OffLogMetric of geomstats is one of riemdp with"):
+        rd.from_geomstats(theirs)
+
+
+@pytest.mark.parametrize("space", [rd.Sphere(2, curvature=4.0), rd.Hyperbolic(2, curvature=-2.0), rd.SPDLogCholesky(3), rd.Torus(2)], ids=repr)
 def test_what_geomstats_does_not_have_is_said(space):
     with pytest.raises(rd.InputError, match="is none of geomstats"):
         rd.to_geomstats(space)

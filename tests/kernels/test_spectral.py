@@ -88,6 +88,16 @@ def test_compiled_blocks_decompose(k, kind):
     assert_decomposes(x, *spectral.eigh(x))
 
 
+@pytest.mark.parametrize(("k", "times"), [(5, (2, 3)), (6, (2, 2, 2)), (7, (3, 4)), (8, (2, 2, 2, 2)), (8, (4, 4))])
+@pytest.mark.usefixtures("compiled")
+def test_equal_eigenvalues_of_many_matrices(k, times):
+    """Once, in one of some thousands, dust between equal eigenvalues was taken for a small angle, which it was not."""
+    rng = np.random.default_rng(k)
+    values = np.repeat(np.exp(rng.standard_normal((40_000, len(times)))), times, axis=1)
+    x = conjugate(values, np.linalg.qr(rng.standard_normal((40_000, k, k)))[0])
+    assert_decomposes(x, *spectral.eigh(x))
+
+
 @pytest.mark.parametrize("n", [1, 31, 63, 64, 65, 130])
 @pytest.mark.parametrize("k", [3, 9])
 @pytest.mark.usefixtures("compiled")

@@ -10,7 +10,7 @@ from scipy import stats
 
 import riemdp as rd
 from manifolds.examples import unitary
-from riemdp.manifolds.hpd import as_complex, as_real
+from riemdp.kernels.hermitian import as_complex, as_real
 
 KINDS = [rd.HPDAffine, rd.HPDLogEuclidean]
 
@@ -60,6 +60,27 @@ def test_real_matrices_have_the_real_mean(kind):
     ours = rd.frechet_mean(x, kind(3))
     np.testing.assert_allclose(ours.point, rd.frechet_mean(x, real).point, atol=1e-11)
     np.testing.assert_allclose(kind(3).dist(x[:20], x[20:40]), real.dist(x[:20], x[20:40]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [40, 5000])
+def test_a_record_that_is_no_point_is_named(kind, n):
+    for bad in (-np.eye(2), np.full((2, 2), np.nan), [[1, 0.5j], [0.5j, 1]], [[1, 0], [0, 0]]):
+        x = cross_spectra(n, 2)
+        x[n // 2] = bad
+        with pytest.raises(rd.InputError, match=rf"^X\[{n // 2}\] is not a point of {kind.__name__}\(k=2\)"):
+            rd.frechet_mean(x, kind(2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [40, 20_000])
+def test_means_are_those_of_pyriemann(kind, n):
+    """Once, compiled code was wrong by 1e-6 in one of some thousand matrices, and its certificate with it."""
+    mean = pytest.importorskip("pyriemann.geometry.mean", exc_type=ImportError)
+    x = kind(3).random_point(n, 0)
+    theirs = mean.mean_logeuclid(x) if kind is rd.HPDLogEuclidean else mean.mean_riemann(x, tol=1e-13, maxiter=200)
+    found = rd.frechet_mean(x, kind(3))
+    assert kind(3).dist(found.point, theirs) <= found.error_bound + 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 
 import mpmath
 import numpy as np
@@ -11,8 +13,17 @@ import pytest
 import riemdp as rd
 from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import rotation
-from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.kernels.factors import conditioning, factor_rounding, log_cholesky, most_lost, record_factors, sum_factors
+from riemdp.kernels.constants import CONDITIONING, SMALLEST, SQUARES, UNIT_ROUNDOFF
+from riemdp.kernels.factors import (
+    _entries_sum,
+    _lapack_sum,
+    conditioning,
+    factor_rounding,
+    log_cholesky,
+    most_lost,
+    record_factors,
+    sum_factors,
+)
 from riemdp.kernels.spectral import kernels_for
 
 
@@ -60,6 +71,36 @@ def test_both_ways_find_the_same_factors(k):
         np.testing.assert_allclose(sums.total, plain[usable].sum(axis=0), rtol=1e-9, atol=1e-7)
         with kernels_for(records):
             assert not sum_factors(x).is_valid
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 700])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_entry_by_entry_the_sums_and_their_bounds_are_those_of_lapack(k, n):
+    for low, high, loose in ((0.8, 1.2, 1.0 if k < 3 else 2.0), (1e-3, 1e3, 1.0)):
+        x = with_spectrum(k, low, high, np.random.default_rng(k), n)
+        (total, found), (same, expected) = _entries_sum(x)(0, n), _lapack_sum(x)(0, n)
+        np.testing.assert_allclose(total, same, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found[[SMALLEST, SQUARES]], expected[[SMALLEST, SQUARES]], rtol=1e-7)
+        assert (1 - 1e-7) * expected[CONDITIONING] <= found[CONDITIONING] <= (loose + 1e-7) * expected[CONDITIONING]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1.0, 0.0])
+@pytest.mark.parametrize("place", [(0, 0), (1, 1), (1, 0), (0, 1)])
+def test_entry_by_entry_no_bad_record_is_overlooked(k, bad, place):
+    x = with_spectrum(k, 1.0, 2.0, np.random.default_rng(k), 300)
+    x[0] = np.eye(k) + 0.1
+    with kernels_for(0):
+        assert sum_factors(x).is_valid
+        x[0][place] = bad
+        assert not sum_factors(x).is_valid
+
+
+def test_small_matrices_load_no_compiled_code():
+    """In a new process, 10^5 2 x 2 matrices have their mean before it would be loaded."""
+    code = "import riemdp as rd, sys; s = rd.SPDLogCholesky(2); rd.frechet_mean(s.random_point(10**5, 0), s)"
+    code += "; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 9])
@@ -132,7 +173,9 @@ def test_no_bound_is_given_for_matrices_that_are_singular_to_float64():
 def test_one_logarithm_of_many_numbers_is_the_sum_of_theirs(numbers):
     """Their product would leave the range of float64 many times."""
     n = 2**21
-    sums, counts = sum_factors(np.resize(numbers, (n, 1, 1))), np.bincount(np.arange(n) % len(numbers)).tolist()
+    with kernels_for(10**7):
+        sums = sum_factors(np.resize(numbers, (n, 1, 1)))
+    counts = np.bincount(np.arange(n) % len(numbers)).tolist()
     with mpmath.workdps(40):
         exact = [mpmath.log(x) / 2 for x in numbers]
         mean = mpmath.fsum(c * log for c, log in zip(counts, exact, strict=True)) / n

@@ -8,6 +8,7 @@ from typing import Any
 
 from riemdp.errors import InputError
 from riemdp.manifolds import (
+    Correlations,
     Euclidean,
     Grassmann,
     HPDAffine,
@@ -35,6 +36,7 @@ READERS: dict[tuple[str, str], Callable[[Any], Space]] = {
     ("SPDMatrices", "SPDLogEuclideanMetric"): lambda space: SPDLogEuclidean(space.n),
     ("HPDMatrices", "HPDAffineMetric"): lambda space: HPDAffine(space.n),
     ("HPDMatrices", "HPDLogEuclideanMetric"): lambda space: HPDLogEuclidean(space.n),
+    ("FullRankCorrelationMatrices", "OffLogMetric"): lambda space: _correlations(space),
     ("_SpecialOrthogonalMatrices", "BiInvariantMetric"): lambda space: _rotations(space),
     ("Grassmannian", "GrassmannianCanonicalMetric"): lambda space: Grassmann(space.n, space.p),
     ("CategoricalDistributions", "CategoricalMetric"): lambda space: Simplex(space.dim + 1),
@@ -53,7 +55,8 @@ def from_geomstats(space: Any) -> Space:
     ----------
     space : geomstats.geometry.base.Manifold
         Euclidean, Hypersphere, Hyperboloid, PoincareBall, SPDMatrices and HPDMatrices (the metric decides),
-        SpecialOrthogonal(3) of matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
+        FullRankCorrelationMatrices (OffLogMetric with alpha = 1, beta = gamma = 0), SpecialOrthogonal(3) of
+        matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
         of shapes), Grassmannian(n, p) with p <= n/2, CategoricalDistributions, or a ProductManifold of such.
 
     Returns
@@ -83,6 +86,16 @@ def from_geomstats(space: Any) -> Space:
     if names not in READERS:
         raise InputError(f"space = {names[0]} of geomstats with the metric {names[1]} is none of riemdp: {OWN}.")
     return READERS[names](space)
+
+
+OFF_LOG = {"alpha": 1.0, "beta": 0.0, "gamma": 0.0}  # of all that ignore the order of variables
+
+
+def _correlations(space: Any) -> Space:
+    metric = space.metric.image_space.metric
+    if any(getattr(metric, name) != value for name, value in OFF_LOG.items()):
+        raise InputError(f"space: OffLogMetric of geomstats is one of riemdp with {OFF_LOG} only: {OWN}.")
+    return Correlations(space.n)
 
 
 def _rotations(space: Any) -> Space:
@@ -158,9 +171,9 @@ def _found(module: str, name: str) -> Any:
     return getattr(import_module(f"geomstats.{module}"), name)
 
 
-def _equipped(module: str, kind: str, metric: str, size: int) -> Any:
+def _equipped(module: str, kind: str, metric: str, size: int, **options: float) -> Any:
     space = _geometry(module, kind)(size, equip=False)
-    space.equip_with_metric(_geometry(module, metric))
+    space.equip_with_metric(_geometry(module, metric), **options)
     return space
 
 
@@ -188,6 +201,9 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "SPDLogEuclidean": lambda space: _equipped("spd_matrices", "SPDMatrices", "SPDLogEuclideanMetric", space.k),
     "HPDAffine": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDAffineMetric", space.k),
     "HPDLogEuclidean": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDLogEuclideanMetric", space.k),
+    "Correlations": lambda space: _equipped(
+        "full_rank_correlation_matrices", "FullRankCorrelationMatrices", "OffLogMetric", space.k, **OFF_LOG
+    ),
     "Rotations": lambda space: _geometry("special_orthogonal", "SpecialOrthogonal")(space.dim),
     "Grassmann": lambda space: _geometry("grassmannian", "Grassmannian")(space.n, space.p),
     "KendallShapes": _of_shapes,

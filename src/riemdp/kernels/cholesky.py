@@ -17,6 +17,7 @@ from riemdp.kernels.blocks import Array, helper, inlined, options
 from riemdp.kernels.constants import (
     ASYMMETRY,
     CONDITIONING,
+    QUICK,
     SMALLEST,
     SQUARES,
     SYMMETRY_TOL,
@@ -40,7 +41,6 @@ from riemdp.kernels.lanes import (
 from riemdp.kernels.logarithms import logarithms
 
 _records = ArrayType(float64, 3, "C", readonly=True)
-QUICK = 2.0**10  # up to such a sum of squares the rows of `_bound_quickly` are good enough
 HALF_LN2 = math.log(2.0) / 2
 _vector, _matrix = float64[::1], float64[:, ::1]
 

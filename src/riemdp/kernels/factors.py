@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,18 +15,32 @@ from numpy.typing import NDArray
 from riemdp.kernels.constants import (
     ASYMMETRY,
     CONDITIONING,
+    QUICK,
     SMALLEST,
     SMALLEST_NORMAL,
     SQUARES,
+    SYMMETRY_TOL,
     TOGETHER,
     UNIT_ROUNDOFF,
     WIDTH,
 )
-from riemdp.kernels.spectral import _compiled, _floats, _grain, asymmetry, in_tasks, positive_definite, symmetric_part
+from riemdp.kernels.spectral import (
+    _compiled,
+    _floats,
+    _grain,
+    asymmetry,
+    in_tasks,
+    positive_definite,
+    symmetric_part,
+)
+from riemdp.kernels.threads import map_ranges
 
 Array = NDArray[Any]
 BLOCK = TOGETHER * WIDTH  # records that the compiled code adds up by themselves
 ONE_THREAD = 2**20  # numbers: the factors of fewer are found before a second thread has woken up
+BY_ENTRIES = 3  # up to this size a record is a few numbers, and NumPy is faster entry by entry than matrix by matrix
+WORTH_LOADING = 2**24  # n k³ from which compiled code repays its loading, if NumPy goes entry by entry and k < 3
+SIDE = 128  # of the squares in which entries are added up
 LONG = 2**22  # numbers whose factors take some milliseconds
 
 
@@ -99,6 +114,14 @@ class _Way:
 
     compiled: bool
     grain: int
+    by_entries: bool = False
+
+    @classmethod
+    def of_sum(cls, n: int, k: int) -> _Way:
+        """As `of`, but small matrices that are only added up go entry by entry where compiled code is not worth it."""
+        worth = WORTH_LOADING if k < BY_ENTRIES else None
+        by_entries = k <= BY_ENTRIES and not _compiled(n, k, "cholesky", worth)
+        return cls(False, SIDE**2, by_entries) if by_entries else cls.of(n, k)
 
     @classmethod
     def of(cls, n: int, k: int) -> _Way:
@@ -112,15 +135,17 @@ class _Way:
     def chain(self, n: int) -> int:
         """The longest chain of additions, and 16 more: docs/proofs/spaces/spd_log_cholesky.md."""
         steps = TOGETHER + WIDTH + self.grain // BLOCK if self.compiled else self.grain
+        steps = 2 * SIDE if self.by_entries else steps
         return steps + 16 + n // self.grain
 
 
 def sum_factors(x: Array) -> FactorSum:
     """The charts of the records (n, k, k), added up; never more than a block of them is held."""
     n, k = len(x), x.shape[-1]
-    way = _Way.of(n, k)
-    make = _compiled_sum if way.compiled else _lapack_sum
-    totals, stats = (np.array(part) for part in zip(*in_tasks(make(x), n, way.grain), strict=True))
+    way = _Way.of_sum(n, k)
+    make = _compiled_sum if way.compiled else _entries_sum if way.by_entries else _lapack_sum
+    run = map_ranges if way.compiled or way.by_entries else in_tasks  # only LAPACK has threads of its own
+    totals, stats = (np.array(part) for part in zip(*run(make(x), n, way.grain), strict=True))
     return FactorSum(
         total=totals.sum(axis=0),
         count=n,
@@ -176,6 +201,81 @@ def _lapack_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
         return charts.sum(axis=0), np.array([least, bound, (charts**2).sum(), skew])
 
     return task
+
+
+def _entries_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
+    """Each entry of all matrices at once: as Cholesky's algorithm goes, with vectors for numbers."""
+    k = x.shape[-1]
+
+    def task(i: int, j: int) -> tuple[Array, Array]:
+        block = np.array(x[i:j].transpose(1, 2, 0), dtype=np.float64, order="C")
+        with np.errstate(all="ignore"):
+            skew = max((_skew(block, r, c) for r in range(k) for c in range(r)), default=0.0)
+            factor, pivots = _factor_entries(block)
+            charts = np.zeros((k * (k + 1) // 2, -(-(j - i) // SIDE) * SIDE))
+            charts[:k, : j - i] = 0.5 * np.log(pivots)
+            for place, (c, r) in enumerate(zip(*strict_upper(k), strict=True), start=k):
+                charts[place, : j - i] = factor[r][c]
+            bound = _sharp_enough(factor, np.sqrt(block[range(k), range(k)])) if pivots.min() > 0 else math.nan
+            total = charts.reshape(len(charts), SIDE, -1).sum(axis=1).sum(axis=1)
+            return total, np.array([pivots.min(), bound, float((charts * charts).sum()), skew])
+
+    return task
+
+
+def _skew(block: Array, r: int, c: int) -> float:
+    """The worst of `asymmetry` among the entries (r, c); infinite if one is no number."""
+    allowed = SYMMETRY_TOL * (block[r, r] + block[c, c])  # both are positive, or the pivots are not
+    worst = float((np.abs(block[r, c] - block[c, r]) - allowed).max())
+    return math.inf if math.isnan(worst) else worst
+
+
+def _factor_entries(block: Array) -> tuple[list[list[Array]], Array]:
+    """The rows of L, up to the diagonal, of the symmetric parts of the matrices block[:, :, m]; and the pivots."""
+    k, pivots = len(block), np.empty(block.shape[1:])
+    rows: list[list[Array]] = []
+    for r in range(k):
+        row: list[Array] = []
+        for c in range(r):
+            rest = 0.5 * block[r, c] + 0.5 * block[c, r]
+            for m in range(c):
+                rest -= row[m] * rows[c][m]
+            row.append(rest / rows[c][c])
+        pivots[r] = block[r, r]
+        for entry in row:
+            pivots[r] -= entry * entry
+        rows.append([*row, np.sqrt(pivots[r])])
+    return rows, pivots
+
+
+def _condition_entries(factor: list[list[Array]], deviations: Array) -> tuple[Array, float]:
+    """`conditioning`, or for three rows no less, of the matrices with these rows of factors; the largest sum of w².
+
+    w by forward substitution with absolute values, as the compiled code: docs/proofs/spaces/spd_log_cholesky.md.
+    """
+    one = np.ones(1)  # w of the first row, whose only entry is its length
+    widths, before, bound = [one], one, one / 4
+    for row, deviation in zip(factor[1:], deviations[1:], strict=True):
+        reached = deviation.copy()
+        for entry, width in zip(row[:-1], widths, strict=True):
+            reached += np.abs(entry) * width
+        widths.append(reached / row[-1])
+        spread, square = 2 * reached - deviation, widths[-1] * widths[-1]
+        bound = bound + square * square / 4 + spread * spread * before
+        before = before + square
+    bounds = np.where(before > most_lost(len(factor)), np.inf, np.sqrt(bound))
+    return np.broadcast_to(bounds, deviations.shape[1:]), float(before.max())
+
+
+def _sharp_enough(factor: list[list[Array]], deviations: Array) -> float:
+    """The sum of `conditioning`: of two rows at once, of three as the compiled code has it, else by LAPACK."""
+    quick, lost = _condition_entries(factor, deviations)
+    if len(factor) < BY_ENTRIES or lost <= QUICK:
+        return float(quick.sum())
+    k, matrices = len(factor), np.zeros((deviations.shape[1], len(factor), len(factor)))
+    for r, c in itertools.combinations_with_replacement(range(k), 2):
+        matrices[:, c, r] = factor[c][r]
+    return float(conditioning(matrices, deviations.T).sum())
 
 
 def _lapack_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool_]]:

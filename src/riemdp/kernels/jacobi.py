@@ -19,6 +19,7 @@ MAX_SWEEPS = 30
 # geometric mean. A sweep leaves products of two of those: when they are below SMALL, and the angles so small that their
 # series needs no root, a last round of rotations leaves less than the unit roundoff.
 SMALL, SMALL_ANGLE, NEGLIGIBLE = 5e-17, 1e-4, 1e-32
+LARGEST_SQUARE = 1.21 * SMALL_ANGLE**2  # of an angle in that round, which moves the gaps a little
 # By then positive definite matrices have converged; in an indefinite one a diagonal entry may be nothing but dust,
 # and only the angles count.
 LAST_SCALED_SWEEP = 8
@@ -116,13 +117,17 @@ def _still_active(a: Array, state: Array, scaled: float) -> bool:
 
 @inlined
 def _small_angles(a: Array, p: int, q: int, state: Array) -> None:
-    """Rotations that annihilate a[p, q], by angles of which a few terms of the series are exact."""
+    """Rotations that annihilate a[p, q], by angles of which a few terms of the series are exact.
+
+    Between equal eigenvalues the rotations before, of the same sweep, may have raised dust that asks for a large angle,
+    of which the series would not be a rotation: dust is left out instead.
+    """
     for lane in range(LANES):
         x, y, r = a[p, p, lane], a[q, q, lane], a[p, q, lane]
         gap = y - x
         angle = r / (gap if gap != 0.0 else 1.0)
         tangent = angle - angle * angle * angle
-        t = tangent if r * r > NEGLIGIBLE * abs(x * y) else 0.0
+        t = tangent if r * r > NEGLIGIBLE * abs(x * y) and angle * angle < LARGEST_SQUARE else 0.0
         a[p, p, lane] = x - t * r
         a[q, q, lane] = y + t * r
         a[p, q, lane] = 0.0

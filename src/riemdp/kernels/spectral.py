@@ -33,6 +33,7 @@ from riemdp.kernels.threads import map_ranges, one_blas_thread
 
 Array = NDArray[Any]
 T = TypeVar("T")
+Decomposition = Callable[[Array], tuple[Array, Array]]  # symmetric matrices: eigenvalues, eigenvectors in columns
 
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
@@ -72,7 +73,7 @@ def without_waiting() -> AbstractContextManager[None]:
     return kernels_for(0)
 
 
-def _compiled(n: int, k: int, code: str = "symmetric") -> bool:
+def _compiled(n: int, k: int, code: str = "symmetric", worth_loading: int | None = None) -> bool:
     """Worth loading the compiled code for; or, once it is loaded, worth more than a call."""
     if k > LARGEST_COMPILED:
         return False
@@ -80,7 +81,7 @@ def _compiled(n: int, k: int, code: str = "symmetric") -> bool:
     if records is not None:
         return records * k**3 >= SMALL_WORK
     work = n * k**3
-    return work >= SMALL_WORK or (work >= TINY_WORK and _is_loaded(code))
+    return work >= (worth_loading or SMALL_WORK) or (work >= TINY_WORK and _is_loaded(code))
 
 
 def _is_loaded(code: str) -> bool:
@@ -282,15 +283,23 @@ class LogSum:
         return UNIT_ROUNDOFF * (4 * (k + 1) * self.conditioning / n + chain * math.sqrt(self.squares / n))
 
 
-def sum_logs(x: NDArray[Any], w: Array | None = None, *, moments: bool = False, hessian: bool = False) -> LogSum:
+def sum_logs(
+    x: NDArray[Any],
+    w: Array | None = None,
+    *,
+    moments: bool = False,
+    hessian: bool = False,
+    decompose: Decomposition = np.linalg.eigh,
+) -> LogSum:
     """Sum over i of log(w x_i wᵀ), w lower triangular (default: the identity), for x of shape (n, k, k).
 
-    Never holds more than a block of n matrices beside the input.
+    Never holds more than a block of n matrices beside the input. Where LAPACK is used, `decompose` says how: matrices
+    that are real forms of complex ones are half as large for it.
     """
     n, k = len(x), x.shape[-1]
     factor = np.eye(k) if w is None else _floats(w)
-    make_task = _compiled_sum if _compiled(n, k) else _lapack_sum
-    parts = _run(make_task(x, factor, w is not None, moments, hessian), n, k)
+    asked = x, factor, w is not None, moments, hessian
+    parts = _run(_compiled_sum(*asked) if _compiled(n, k) else _lapack_sum(*asked, decompose), n, k)
     stats = np.array([part.stats for part in parts])
     return LogSum(
         total=from_upper(np.sum([part.total for part in parts], axis=0)),
@@ -395,7 +404,7 @@ def _norm_bounds(x: Array, magnitude: Array) -> Array:
 
 
 def _lapack_sum(
-    x: NDArray[Any], w: Array, whiten: bool, with_moments: bool, with_hessian: bool
+    x: NDArray[Any], w: Array, whiten: bool, with_moments: bool, with_hessian: bool, decompose: Decomposition
 ) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
     upper = np.triu_indices(len(w))
@@ -411,7 +420,7 @@ def _lapack_sum(
         block = symmetric_part(block)
         with np.errstate(all="ignore"):
             norms = _norm_bounds(block, magnitude) if whiten else np.trace(block, axis1=1, axis2=2)
-            values, vectors = np.linalg.eigh(w @ block @ w.T if whiten else block)
+            values, vectors = decompose(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
             stats = np.array([low.min(), (norms / low).sum(), (logs**2).sum(), skew])
             columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records

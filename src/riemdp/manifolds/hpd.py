@@ -11,15 +11,16 @@ import math
 from abc import ABC
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
 from riemdp.arguments import as_array, whole_number
-from riemdp.errors import InputError
+from riemdp.errors import ConvergenceError, InputError
 from riemdp.io.cells import numbers
+from riemdp.kernels.hermitian import as_complex, as_real
 from riemdp.kernels.spectral import asymmetry, positive_definite, symmetric_part
-from riemdp.manifolds.base import Array, Space, _check_shape
+from riemdp.manifolds.base import ROWS, Array, Space, _check_shape
 from riemdp.manifolds.description import ArrayForm
 from riemdp.manifolds.spd import are_symmetric, definite_or_nan, vecd
 
@@ -29,26 +30,6 @@ if TYPE_CHECKING:
     _PartOfASpace = Space
 else:
     _PartOfASpace = ABC  # a geometry is HPD and Space: two steps deep, not three
-
-
-def as_real(z: Array) -> Array:
-    """Complex matrices (..., k, k) as real ones (..., 2k, 2k)."""
-    k = z.shape[-1]
-    blocks = np.empty((*z.shape[:-2], k, 2, k, 2))
-    blocks[..., 0, :, 0] = blocks[..., 1, :, 1] = z.real
-    blocks[..., 1, :, 0] = z.imag
-    blocks[..., 0, :, 1] = -z.imag
-    return blocks.reshape(*z.shape[:-2], 2 * k, 2 * k)
-
-
-def as_complex(a: Array) -> Array:
-    """The inverse of `as_real`: of any real matrix, the nearest that is of this form."""
-    k = a.shape[-1] // 2
-    blocks = a.reshape(*a.shape[:-2], k, 2, k, 2)
-    z = np.empty((*a.shape[:-2], k, k), dtype=np.complex128)
-    z.real = blocks[..., 0, :, 0] / 2 + blocks[..., 1, :, 1] / 2
-    z.imag = blocks[..., 1, :, 0] / 2 - blocks[..., 0, :, 1] / 2
-    return z
 
 
 @cache
@@ -75,6 +56,7 @@ class HPD(_PartOfASpace):
 
     k: int
     unit_length: ClassVar[float] = 1.0
+    sums_check_records: ClassVar[bool] = True
     remedy: ClassVar[str] = "add a small multiple of the identity, or leave such records out"
 
     def __post_init__(self) -> None:
@@ -166,6 +148,16 @@ class HPD(_PartOfASpace):
         """sqrt(k)/2 log(high/low): the distance of the two multiples of the identity is twice that, in both metrics."""
         half = (math.log(high) - math.log(low)) / 2 + 2.0**-40  # not below the exact one
         return math.sqrt(self.k) * half
+
+    def _refuse(self, points: Array) -> NoReturn:
+        """Say what is wrong with records whose logarithms could not be summed."""
+        for start in range(0, len(points), ROWS):
+            with np.errstate(all="ignore"):
+                good = self.are_points(points[start : start + ROWS])
+            if not good.all():
+                index = start + int(np.argmin(good))
+                raise InputError(f"X[{index}] is not a point of {self!r}: {self.record_remedy}.")
+        raise ConvergenceError(f"The records are too ill-conditioned for float64: {self.remedy}.")
 
     # --- what it says of itself ---------------------------------------------------------------------------------
 

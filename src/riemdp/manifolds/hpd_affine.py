@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from riemdp.errors import RiemdpError
+from riemdp.kernels.hermitian import as_complex, as_real, eigh_of_real_form
 from riemdp.kernels.spectral import eigh
 from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import Array, Space
@@ -22,7 +24,7 @@ from riemdp.manifolds.capabilities import (
     VolumeDensity,
 )
 from riemdp.manifolds.growth import Growth, affine_growth, affine_rate
-from riemdp.manifolds.hpd import HPD, SQRT2, as_complex, as_real, basis
+from riemdp.manifolds.hpd import HPD, SQRT2, basis
 from riemdp.manifolds.scalars import log_sinhc
 from riemdp.manifolds.spd import invvecd
 from riemdp.manifolds.spd_affine import SPDAffine
@@ -152,17 +154,26 @@ class HPDAffine(HPD, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints,
     # --- means --------------------------------------------------------------------------------------------------
 
     def mean_start(self, points: Array) -> Array:
-        return as_real(as_complex(self._real.mean_start(points)))
+        try:
+            return as_real(as_complex(self._real.mean_start(points)))
+        except RiemdpError:
+            self._refuse(points)
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
         """The model of the real forms, a totally geodesic part of the real matrices of twice the size."""
-        model = self._real.local_model(points, x, hessian=hessian)
+        model = self._model(points, x, hessian)
         return replace(
             model,
             descent=self.halved(model.descent),
             step=lambda g: self.halved(model.step(self.doubled(g))),
             rounding=model.rounding / SQRT2,
         )
+
+    def _model(self, points: Array, x: Array, hessian: bool) -> LocalModel:
+        try:
+            return self._real.local_model(points, x, hessian=hessian, decompose=eigh_of_real_form)
+        except RiemdpError:  # of real forms
+            self._refuse(points)
 
     def rounding_limit(self, radius: float, n: int) -> float:
         return self._real.rounding_limit(SQRT2 * radius, n) / SQRT2

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from riemdp.errors import ConvergenceError
 from riemdp.kernels.constants import UNIT_ROUNDOFF
+from riemdp.kernels.hermitian import eigh_of_real_form
 from riemdp.kernels.spectral import record_logs, sum_logs
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
@@ -83,9 +83,9 @@ class HPDLogEuclidean(FlatChart, HPD, Space, ClosedFormMean, VolumeDensity, Exac
 
     def closed_form_mean(self, points: Array) -> FlatMean:
         """exp(mean(log x_i)) in one pass; the point itself is rounded to u times its condition number."""
-        sums = sum_logs(points)
+        sums = sum_logs(points, decompose=eigh_of_real_form)
         if not sums.is_valid:
-            raise ConvergenceError(f"The records are too ill-conditioned for float64: {self.remedy}.")
+            self._refuse(points)
         log_mean = sums.total / sums.count
         condition = math.exp(np.ptp(np.linalg.eigvalsh(log_mean)))
         own = 4 * (2 * self.k + 1) * UNIT_ROUNDOFF * condition

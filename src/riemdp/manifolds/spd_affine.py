@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.kernels.constants import SMALLEST_NORMAL, UNIT_ROUNDOFF
-from riemdp.kernels.spectral import LogSum, eigh, mean_and_inverse, sum_logs, symmetric_part, upper_index
+from riemdp.kernels.spectral import (
+    Decomposition,
+    LogSum,
+    eigh,
+    mean_and_inverse,
+    sum_logs,
+    symmetric_part,
+    upper_index,
+)
 from riemdp.manifolds.balls import ball_sinhc
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
@@ -189,11 +197,13 @@ class SPDAffine(
             self._refuse(points)
         return start if np.isfinite(start).all() else self._refuse(points)
 
-    def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:
+    def local_model(
+        self, points: Array, x: Array, *, hessian: bool = True, decompose: Decomposition = np.linalg.eigh
+    ) -> LocalModel:
         whitener = np.linalg.inv(np.linalg.cholesky(x))
         exact = hessian and self.k <= LARGEST_HESSIAN
         moments = hessian and not exact and self.k <= LARGEST_MOMENTS and len(points) > self._sample_size
-        sums = sum_logs(points, whitener, moments=moments, hessian=exact)
+        sums = sum_logs(points, whitener, moments=moments, hessian=exact, decompose=decompose)
         if not sums.is_valid:
             self._refuse(points)
         # The gradient is exact at the point (wᵀw)⁻¹ that the computed whitener w stands for.

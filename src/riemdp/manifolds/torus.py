@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TURN = 2 * math.pi
 # Units of roundoff by which one coordinate of a log may be wrong (docs/proofs/spaces/torus.md).
 LOG_ERROR = 16
+STARTERS = 256  # records, about, of which a first guess of the mean is made
 
 
 def wrapped(angles: Array) -> Array:
@@ -136,8 +137,9 @@ class Torus(Vectors, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints,
     # --- means --------------------------------------------------------------------------------------------------
 
     def mean_start(self, points: Array) -> Array:
-        """The directions of the mean cosines and sines."""
-        return np.asarray(np.arctan2(np.sin(points).sum(axis=0), np.cos(points).sum(axis=0)))
+        """The directions of the mean cosines and sines of some: from anywhere near it, one step finds the mean."""
+        some = points[:: max(1, len(points) // STARTERS)]
+        return np.asarray(np.arctan2(np.sin(some).sum(axis=0), np.cos(some).sum(axis=0)))
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """A paraboloid up to where the nearest record is half of the way round."""

@@ -7,6 +7,7 @@ mean from the same solver, which sees the records only through sums over all of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from riemdp.statistics.weighted import WeightedRecords, Weights, positive_weight
 
 # Without a tolerance, a bound above this share of the records' distance (or of 1) is not called a mean.
 LOOSEST = 1e-2
+FEW = 2**12  # numbers
 
 
 @shown
@@ -136,9 +138,19 @@ def frechet_mean(
     if tol is not None and finite_number(tol, "tol") <= 0:
         raise InputError(f"tol = {tol!r}: pass a positive number, for example 1e-10, or leave it out.")
     passes = whole_number(max_iter, "max_iter", 1)
-    with one_blas_thread():  # already for the checks: its threads spin on for milliseconds
-        result = solve(_weighted(_records(X, space), sample_weight), None if tol is None else float(tol), passes)
+    with _without_blas_threads(X, space):
+        result = _solve(_weighted(_records(X, space), sample_weight), None if tol is None else float(tol), passes)
     return FrechetMean(space.write(result.point, X), result.error_bound, result.iterations)
+
+
+def _without_blas_threads(X: Any, space: Space) -> AbstractContextManager[None]:
+    """Already for the checks: its threads spin on for milliseconds.
+
+    They are not started for a few numbers, and flat sums that check the records see to it themselves; finding them
+    takes milliseconds too, once per process.
+    """
+    few = np.size(X) <= FEW or (isinstance(space, Space) and space.is_flat and space.sums_check_records)
+    return nullcontext() if few else one_blas_thread()
 
 
 # --- the records of a public mean ------------------------------------------------------------------------
@@ -178,7 +190,8 @@ def _records(X: Any, space: Space) -> Records:
     """The records in the form of the space's primitives; floats of any size are widened block by block."""
     if not isinstance(space, Space):
         raise InputError(f"space = {space!r}: pass a space such as SPDAffine(3).")
-    keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and space.sums_check_records
+    as_passed = space.sums_check_records and space.inner_shape == space.point_shape
+    keep = isinstance(X, np.ndarray) and X.dtype.kind in "fiu" and as_passed
     array = np.asarray(X) if keep else space.read(X, "X")
     if array.ndim != len(space.inner_shape) + 1 or array.shape[1:] != space.inner_shape or not len(array):
         raise InputError(f"X has shape {np.shape(X)}: pass (n, {', '.join(map(str, space.point_shape))}), n >= 1.")
