@@ -150,7 +150,7 @@ def cases(few: int, some: int, many: int) -> Iterator[Case]:
         yield from (hermitian(n, 3, affine) for n in (few, some, many))
         yield from (hermitian(n, 8, affine) for n in (few, some, many // 10))
     yield from (correlations(n, 5) for n in (few, some, many))
-    yield from (rotations(n) for n in (few, some))
+    yield from (rotations(n) for n in (few, some, many))
     yield from (rigid_motions(few), subspaces(few))
     for d in (1, 2):
         yield from (torus(n, d) for n in (few, some, many))
