@@ -158,18 +158,29 @@ class NoisyClasses:
         noise = slope[:, :-1].size * self.noise / max(float(np.square(slope[:, :-1]).sum()), 1e-300)
         return np.asarray(slope.T * slope.size * max(1 - noise, LEAST_WITHIN))
 
-    def weights(self, class_weights: Array) -> Array:
+    def weights(self, class_weights: Array, even: bool = False) -> Array:
         """(d + 1, classes), from the class means and the covariance of all records.
 
-        In coordinates in which the latter is the identity, what is within classes is 1 less what is between them.
+        If features have been made `even` within classes, of their covariance nothing but the trace is believed.
         """
-        means, root = self.means(), np.linalg.cholesky(self.covariance)
+        means = self.means()
+        solved = means / self._variance_within(means) if even else self._solved(means)
+        constants = np.log(self.shares * class_weights) - (solved * means).sum(axis=1) / 2
+        return np.vstack([solved.T, (constants - solved @ self.sums.sum(axis=0)) / INTERCEPT])
+
+    def _solved(self, means: Array) -> Array:
+        """In coordinates in which the covariance is the identity, what is within is 1 less what is between classes."""
+        root = np.linalg.cholesky(self.covariance)
         evened = np.linalg.solve(root, means.T)
         values, vectors = np.linalg.eigh((evened * self.shares) @ evened.T)
         back = np.linalg.solve(root.T, vectors)
-        solved = means @ (back / np.maximum(1 - values, LEAST_WITHIN)) @ back.T
-        constants = np.log(self.shares * class_weights) - (solved * means).sum(axis=1) / 2
-        return np.vstack([solved.T, (constants - solved @ self.sums.sum(axis=0)) / INTERCEPT])
+        return np.asarray(means @ (back / np.maximum(1 - values, LEAST_WITHIN)) @ back.T)
+
+    def _variance_within(self, means: Array) -> float:
+        """The same in all directions."""
+        total = float(np.trace(self.covariance))
+        between = float(self.shares @ np.square(means).sum(axis=1))
+        return float(max(total - between, LEAST_WITHIN * total) / len(self.covariance))
 
 
 def moments_of_all(noisy: list[Array], scale: float) -> NoisyMoments:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from riemdp.caching import cached_property
@@ -47,7 +48,8 @@ class Discriminant(LinearClassifier):
 
     def learn(self, records: Labelled, features: Features, chance: Exact) -> Learnt:
         """Moments of the features, and what follows from them."""
-        return self.learnt(records, features, chance, lambda noisy: noisy.weights(self.class_weights), self.name)
+        weights = partial(NoisyClasses.weights, class_weights=self.class_weights, even=self.within is not None)
+        return self.learnt(records, features, chance, weights, self.name)
 
     def learnt(
         self, records: Labelled, features: Features, chance: Exact, weights: Callable[[NoisyClasses], Array], task: str
