@@ -23,12 +23,13 @@ from riemdp.releases.drawn import Drawn
 from riemdp.statistics.adaptation import split
 from riemdp.statistics.base import ReleaseLaw, vectors_up_to
 from riemdp.statistics.chance import Exact
+from riemdp.statistics.class_moments import ClassMoments, NoisyClasses
 from riemdp.statistics.descent import Descent
-from riemdp.statistics.discriminant import ClassMoments, NoisyClasses
 from riemdp.statistics.features import Features, LabelledFeatures
 from riemdp.statistics.logistic import LogisticLoss, _residuals
 from riemdp.statistics.query import Query
 from riemdp.statistics.shape import SecondMoment
+from riemdp.statistics.within import SpreadWithin
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Draws = Callable[[Any, int], Array]  # (records, size) -> all that is published, (size, numbers)
@@ -38,12 +39,12 @@ CONFIDENCE, DRAWS = 0.999, 4000
 CLAIMED: dict[str, Guarantee] = {"gaussian": rd.GDP(1.0), "laplace": rd.PureDP(1.0)}
 LOSS = LogisticLoss(1, np.ones(CLASSES), step=1.0)
 UNIT_DISC = vectors_up_to(1.0, 2)
-FEATURES = Features(np.eye(1), np.zeros(1), 1.0)
+LINE, PLANE = (Features(np.eye(dim), np.zeros(dim), 1.0) for dim in (1, 2))
 
 
-def labelled(coords: Array, labels: Array) -> LabelledFeatures:
-    """Records of one coordinate."""
-    return LabelledFeatures(Rows(Held((FEATURES(coords),))), labels, len(coords))
+def labelled(coords: Array, labels: Array, features: Features = LINE) -> LabelledFeatures:
+    """Records of one coordinate, or of two."""
+    return LabelledFeatures(Rows(Held((features(coords),))), labels, len(coords))
 
 
 def neighbours() -> tuple[LabelledFeatures, LabelledFeatures]:
@@ -59,6 +60,13 @@ def across(longest: float = 1.0) -> tuple[Bounded, Bounded]:
     pair = np.zeros((2, N, 2))
     pair[0, -1, 0] = pair[1, -1, 1] = 3.0
     first, second = (Bounded(rows, vectors_up_to(longest, 2)) for rows in pair)
+    return first, second
+
+
+def crossed() -> tuple[LabelledFeatures, LabelledFeatures]:
+    """One record of the first class along either of two axes; all others have no class."""
+    labels = np.where(np.arange(N) == N - 1, 0, -1)
+    first, second = (labelled(np.vstack([np.zeros((N - 1, 2)), axis]), labels, PLANE) for axis in np.eye(2))
     return first, second
 
 
@@ -118,6 +126,14 @@ def shape(claimed: Guarantee) -> Draws:
     return lambda records, size: np.asarray(law.draw(law.value(records), size).points)
 
 
+def within(claimed: Guarantee, kind: type[Features] = Features) -> Draws:
+    """The spread within classes, with noise, about public means; features are of this kind, and long."""
+    statistic = SpreadWithin(np.zeros((CLASSES, 2)), kind(np.eye(2), np.zeros(2), 0.5))
+    query = Query(UNIT_DISC, N, claimed, mechanism=_noise(claimed), statistic=statistic)
+    law = query.law(query.plan())
+    return lambda records, size: np.asarray(law.draw(law.value(records), size).points)
+
+
 def _noise(claimed: Guarantee) -> str:
     return "wrapped-laplace" if isinstance(claimed, rd.PureDP) else "wrapped-gaussian"
 
@@ -137,6 +153,14 @@ class ForcedLate(LogisticLoss):
         return np.asarray(mean * min(1.0, self.body.radius / np.linalg.norm(mean)))
 
 
+class Unshortened(Features):
+    """As long as they are."""
+
+    def vectors(self, coords: Array) -> Array:
+        """Not forced into any ball."""
+        return self.scaled(coords)
+
+
 def counted(records: LabelledFeatures) -> Array:
     """Shares of classes as they are, without noise; none is 0."""
     counts = np.bincount(records.labels[records.labels >= 0], minlength=CLASSES) + 1.0
@@ -153,6 +177,7 @@ def sound() -> Iterator[tuple[str, Guarantee, Draws]]:
     """What the product releases."""
     for noise, claimed in CLAIMED.items():
         yield f"shape, {noise}", claimed, shape(claimed)
+        yield f"spread within classes, {noise}", claimed, within(claimed)
         yield f"descent, {noise}", claimed, descent(claimed)
         yield f"discriminant, {noise}", claimed, discriminant(claimed)
 
@@ -162,11 +187,14 @@ BUGS: dict[str, Draws] = {
     "one step too many": descent(CLAIMED["gaussian"], paid=1, extra=1),
     "labels leak through class counts": discriminant(CLAIMED["gaussian"], counted),
     "shape of records that are not shortened": shape(CLAIMED["gaussian"]),
+    "spread within classes of features that are not shortened": within(CLAIMED["gaussian"], Unshortened),
 }
 
 
 def neighbours_for(name: str) -> tuple[Any, Any]:
     """Whom a release, or a bug, tells apart best."""
+    if "within" in name:
+        return crossed()
     if "shape" in name:
         return across(2.0 if name in BUGS else 1.0)
     return other_class() if "labels" in name else neighbours()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,15 @@ import riemdp as rd
 from harness import data_folder
 from riemdp.descriptors import MARGIN
 from riemdp.statistics.descent import AVERAGED
-from riemdp.statistics.features import INTERCEPT, LEAST_OF_EDGE, OUTSIDE, SHORTENED
-from riemdp.statistics.linear_classifiers import LENGTH_SHARE, SHAPE_SHARE, SUMMARY_SHARE
-from riemdp.statistics.logistic import LARGEST_STEP, LEAST_STEPS, LONGEST_GRADIENT, MOST_STEPS, REACH
+from riemdp.statistics.features import INTERCEPT, LEAST_OF_EDGE, OUTSIDE, SHORTENED, SHORTENED_AGAIN
+from riemdp.statistics.linear_classifiers import (
+    CLASSES_SHARE,
+    LENGTH_SHARE,
+    SHAPE_SHARE,
+    SUMMARY_SHARE,
+    WITHIN_SHARE,
+)
+from riemdp.statistics.logistic import EARLY, LARGEST_STEP, LEAST_STEPS, LONGEST_GRADIENT, MOST_STEPS, REACH
 from riemdp.summaries.spread import NoisyMoments, noise_edge
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,10 +40,11 @@ Generator = np.random.Generator
 class Recipe:
     """What decision 28 has, and what else it might have."""
 
-    mean: float = SUMMARY_SHARE  # shares of mu²: of the mean, the shape and the length
-    shape: float = SHAPE_SHARE
+    mean: float = SUMMARY_SHARE  # shares of mu²: of the mean, the length, and each round of the shape of all records
     length: float = LENGTH_SHARE
-    shape_rounds: int = 1  # each in coordinates that the one before has evened
+    shape: tuple[float, ...] = (SHAPE_SHARE,)  # each in coordinates that the one before has evened
+    classes: float = CLASSES_SHARE  # of moments of classes, and of the spread within them; 0 for none of both
+    within: float = WITHIN_SHARE
     exact_shape: str = ""  # NOT private: the covariance of all records, or within classes
     least_of_edge: float = LEAST_OF_EDGE
     outside: float = OUTSIDE
@@ -46,28 +53,33 @@ class Recipe:
     steps: int = LEAST_STEPS
     reach: float = REACH
     averaged: float = AVERAGED
-    early: float = 0.0  # shares of steps in proportion to this power of what each adds to the average
+    early: float = EARLY  # shares of steps in proportion to this power of what each adds to the average
     momentum: float = 0.0
     decay: float = 0.0  # of the weights, in each step
-    class_sums: float = 0.0  # share of mu² that tells in which directions class means differ
 
 
+BEFORE = Recipe(shape=(0.1,), classes=0.0, within=0.0, longest=0.25, intercept=0.25, early=0.0)
 CHANGES: dict[str, Recipe] = {
     "as it is": Recipe(),
-    "longest gradient 1/8": Recipe(longest=0.125),
-    "longest gradient 0.05": Recipe(longest=0.05),
-    "shares 5, 8, 1 %": Recipe(mean=0.05, shape=0.08, length=0.01),
-    "more for early steps": Recipe(early=0.5),
+    "as it was: one shape of all records": BEFORE,
+    "as it was, shape in two rounds": replace(BEFORE, shape=(0.05, 0.05)),
+    "as it was, shape in three rounds": replace(BEFORE, shape=(0.03, 0.06, 0.06)),
+    "shape in two rounds, none within classes": Recipe(shape=(0.05, 0.05), classes=0.0, within=0.0),
+    "shares 3, 5, 7 % (shape, classes, within)": Recipe(shape=(0.03,), within=0.07),
+    "shares 5, 10, 10 %": Recipe(classes=0.1),
+    "shares 6, 1 % (mean, length)": Recipe(mean=0.06, length=0.01),
+    "equal steps": Recipe(early=0.0),
+    "shares of steps as what they add": Recipe(early=1.0),
+    "longest gradient 1/4": Recipe(longest=0.25),
+    "longest gradient 1/16": Recipe(longest=0.0625),
+    "intercept 1/4": Recipe(intercept=0.25),
     "30 steps": Recipe(steps=30),
     "120 steps": Recipe(steps=120),
-    "last 50 % averaged": Recipe(averaged=0.5),
+    "reach 2": Recipe(reach=2.0),
+    "last 90 % averaged": Recipe(averaged=0.9),
     "momentum 0.8": Recipe(momentum=0.8),
-    "weights decay by 2 %": Recipe(decay=0.02),
-    "intercept 0.1": Recipe(intercept=0.1),
+    "weights decay by 1 %": Recipe(decay=0.01),
     "60 % outside": Recipe(outside=0.6),
-    "spread within classes, from class sums for 5 %": Recipe(class_sums=0.05),
-    "shape in two rounds": Recipe(shape_rounds=2),
-    "two rounds, 1/8, more for early steps": Recipe(shape_rounds=2, longest=0.125, early=0.5),
     "not private: exact shape": Recipe(exact_shape="all"),
     "not private: exact shape within classes": Recipe(exact_shape="within"),
 }
@@ -161,17 +173,40 @@ def evened(matrix: Array, floor: float) -> Array:
     return np.asarray((axes / np.sqrt(np.maximum(values, floor))) @ axes.T)
 
 
-def shaped(vectors: Array, mu: float, recipe: Recipe, rng: Generator) -> Array:
-    """By which matrix vectors become even, from noisy second moments."""
-    dim, matrix = vectors.shape[1], np.eye(vectors.shape[1])
-    noise = math.sqrt(2 * recipe.shape_rounds / recipe.shape) / (len(vectors) * mu)
-    for _ in range(recipe.shape_rounds):
-        seen = vectors @ matrix.T
-        matrix = matrix / (SHORTENED * math.sqrt(np.square(seen).sum(axis=1).mean()))
-        moment = noisy_second_moment(shortened(vectors @ matrix.T), noise, rng)
-        spread = NoisyMoments("full", np.zeros(dim), moment, noise, noise, 1.0).about_centre()
-        matrix = evened(spread.matrix, recipe.least_of_edge * noise_edge(dim, noise)) @ matrix
-    return matrix
+def evening(moment: Array, noise: float, recipe: Recipe) -> Array:
+    """By which matrix vectors of this noisy second moment become even, and usually about as long as 1."""
+    dim = len(moment)
+    spread = NoisyMoments("full", np.zeros(dim), moment, noise, noise, 1.0).about_centre().matrix
+    matrix = evened(spread, recipe.least_of_edge * noise_edge(dim, noise))
+    return np.asarray(matrix / (SHORTENED_AGAIN * math.sqrt(float(np.trace(matrix @ spread @ matrix)))))
+
+
+def shaped(vectors: Array, labels: Array, mu: float, recipe: Recipe, rng: Generator) -> Array:
+    """By which matrix vectors become even, from noisy second moments: of all of them, then within classes."""
+    n = len(vectors)
+    matrix = np.eye(vectors.shape[1]) / (SHORTENED * math.sqrt(np.square(vectors).sum(axis=1).mean()))
+    for share in recipe.shape:
+        noise = math.sqrt(2 / share) / (n * mu)
+        matrix = evening(noisy_second_moment(shortened(vectors @ matrix.T), noise, rng), noise, recipe) @ matrix
+    if not recipe.classes:
+        return np.asarray(matrix)
+    features, noise = shortened(vectors @ matrix.T), 2 / (n * mu * math.sqrt(recipe.classes))
+    further = evening(noisy_second_moment(features, math.sqrt(2) * noise, rng), math.sqrt(2) * noise, recipe)
+    left = shortened((features - noisy_class_means(features, labels, noise, rng)[labels]) @ further.T)
+    noise = math.sqrt(2 / recipe.within) / (n * mu)
+    return np.asarray(evening(noisy_second_moment(left, noise, rng), noise, recipe) @ further @ matrix)
+
+
+def noisy_class_means(features: Array, labels: Array, noise: float, rng: Generator) -> Array:
+    """From class sums and shares, each shrunk to the common mean by the noise that it is known to have."""
+    of_class, dim = np.eye(labels.max() + 1)[labels], features.shape[1]
+    classes, n = of_class.shape[1], len(features)
+    sums = of_class.T @ features / n + noise * rng.normal(size=(classes, dim))
+    shares = of_class.mean(axis=0) + math.sqrt(2) * noise * rng.normal(size=classes)
+    shares = np.maximum(shares + (1 - shares.sum()) / classes, 1 / n)
+    means = sums / shares[:, None] - sums.sum(axis=0)
+    shrunk = np.maximum(1 - dim * np.square(noise / shares) / np.square(means).sum(axis=1), 0.0)
+    return np.asarray(means * shrunk[:, None] + sums.sum(axis=0))
 
 
 def exactly_shaped(vectors: Array, labels: Array, kind: str) -> Array:
@@ -181,28 +216,12 @@ def exactly_shaped(vectors: Array, labels: Array, kind: str) -> Array:
     return evened(covariance, 0.003 * float(np.trace(covariance)))
 
 
-def within_classes(features: Array, labels: Array, mu: float, share: float, rng: Generator) -> Array:
-    """By which matrix even features become even within classes, from noisy class sums; singular values are shrunk."""
-    n, dim = features.shape
-    of_class = np.eye(labels.max() + 1)[labels]
-    classes, noise = of_class.shape[1], 2 / (n * mu * math.sqrt(share))
-    sums = of_class.T @ features / n + noise * rng.normal(size=(classes, dim))
-    shares = np.maximum(of_class.mean(axis=0) + noise * rng.normal(size=classes), 0.3 / classes)
-    between = (sums / shares[:, None] - sums.sum(axis=0)) * np.sqrt(shares)[:, None]
-    _, values, axes = np.linalg.svd(between, full_matrices=False)
-    unit, ratio = noise * math.sqrt(np.mean(1 / shares) * dim), (classes - 1) / dim
-    squares = np.square(values / unit)
-    seen = np.maximum(np.square(squares - ratio - 1) - 4 * ratio, 0.0) * (squares > (1 + math.sqrt(ratio)) ** 2)
-    known = seen / np.maximum(squares, 1e-300) * unit**2 / (np.square(features).sum(axis=1).mean() / dim)
-    wider = 1 / np.sqrt(1 - np.minimum(known, 0.8))
-    return np.asarray(np.eye(dim) + (axes.T * (wider - 1)) @ axes)
-
-
 def descent(x: Array, labels: Array, mu: float, recipe: Recipe, rng: Generator) -> Array:
     """Weights (d + 1, classes), the average of the later points."""
     of_class = np.eye(labels.max() + 1)[labels]
     far = recipe.reach * len(x) * mu / recipe.longest
-    steps = max(recipe.steps, min(MOST_STEPS, math.ceil(far / LARGEST_STEP)))
+    largest = LARGEST_STEP * LONGEST_GRADIENT / recipe.longest
+    steps = max(recipe.steps, min(MOST_STEPS, math.ceil(far / largest)))
     first = int(steps * (1 - recipe.averaged))
     kept = np.minimum(steps - np.arange(steps), steps - first) ** recipe.early
     noises = 2 * recipe.longest / (len(x) * mu * np.sqrt(kept / kept.sum()))
@@ -216,7 +235,7 @@ def descent(x: Array, labels: Array, mu: float, recipe: Recipe, rng: Generator) 
         slope = x.T @ (residuals * np.minimum(1.0, recipe.longest / sizes)) / len(x)
         slope = slope + noises[step] * rng.normal(size=slope.shape)
         velocity = recipe.momentum * velocity + (1 - recipe.momentum) * (slope - slope.mean(axis=1, keepdims=True))
-        weights = (1 - recipe.decay) * (weights - min(far / steps, LARGEST_STEP) * velocity)
+        weights = (1 - recipe.decay) * (weights - min(far / steps, largest) * velocity)
         average = average + weights * (step >= first)
     return np.asarray(average)
 
@@ -233,15 +252,13 @@ def accuracy(known: Labelled, recipe: Recipe, seed: int) -> float:
     even = (
         exactly_shaped(X[train], y[train], recipe.exact_shape)
         if recipe.exact_shape
-        else shaped(X[train], mu, recipe, rng)
+        else shaped(X[train], y[train], mu, recipe, rng)
     )
     X = X @ even.T
     length = np.quantile(np.linalg.norm(X[train], axis=1), 1 - recipe.outside)
-    if recipe.class_sums:
-        X = X @ within_classes(shortened(X[train] / length), y[train], mu, recipe.class_sums, rng)
-        length = np.quantile(np.linalg.norm(X[train], axis=1), 1 - recipe.outside)
     x = np.column_stack([shortened(X / length), np.full(len(X), recipe.intercept)])
-    left = mu * math.sqrt(1 - recipe.mean - recipe.shape * (not recipe.exact_shape) - recipe.length - recipe.class_sums)
+    evening_share = 0.0 if recipe.exact_shape else sum(recipe.shape) + recipe.classes + recipe.within
+    left = mu * math.sqrt(1 - recipe.mean - recipe.length - evening_share)
     weights = descent(x[train], y[train], left, recipe, rng)
     return float(100 * np.mean((x[known.n :] @ weights).argmax(axis=1) == y[known.n :]))
 

@@ -23,6 +23,7 @@ SIZES = {
     "one step too many": 3000,
     "labels leak through class counts": 400,
     "shape of records that are not shortened": 400,
+    "spread within classes of features that are not shortened": 400,
 }
 
 

@@ -28,13 +28,14 @@ from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.reservation import Reservation
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.chance import Exact
+from riemdp.statistics.class_moments import ClassMoments
 from riemdp.statistics.classifier import ClassifierRelease
-from riemdp.statistics.discriminant import ClassMoments
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, _Products, whitened
 from riemdp.statistics.linear_classifiers import with_labels
 from riemdp.statistics.logistic import GRID, LONGEST_GRADIENT, LogisticLoss, LogisticRegression, _gradients
 from riemdp.statistics.query import Query
 from riemdp.statistics.shape import SecondMoment, spread_of
+from riemdp.statistics.within import SpreadWithin
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted
@@ -145,6 +146,81 @@ def test_one_step_under_pure_epsilon_learns_and_repeats_the_promise():
     assert fit.score(X, y) > 0.9
     assert fit.release_.stages[-1].task == "1 step"
     assert fit.guarantee_.epsilon == 1.0
+
+
+# --- the spread within classes -----------------------------------------------------------------------------------
+
+
+def spread_within(x, labels, means, length=0.4, **rows):
+    statistic = SpreadWithin(means, Features(np.eye(means.shape[1]), np.zeros(means.shape[1]), length))
+    return statistic.value(rows_of(x, labels, **rows), np.zeros(0))
+
+
+def with_intercept(vectors):
+    whole = np.trunc(np.asarray(vectors) * 2.0**FEATURE_BITS) * 2.0**-FEATURE_BITS
+    return np.column_stack([whole, np.full(len(whole), INTERCEPT)])
+
+
+def test_the_spread_within_classes_is_the_second_moment_about_their_means():
+    X, y = three_classes(400)
+    labels, means = np.searchsorted(["a", "b", "c"], y), 2.5 / 20 * np.eye(3)
+    found = spread_of(spread_within(with_intercept(X / 20), labels, means, length=1.0), 1e-12).matrix
+    left = X / 20 - means[labels]
+    np.testing.assert_allclose(found, left.T @ left / 400, atol=1e-5)
+
+
+def test_the_spread_within_classes_moves_by_no_more_than_its_sensitivity_which_is_attained():
+    """Any record of any class, or none, in the place of any other, about means near and far."""
+    rng, n, dim = np.random.default_rng(4), 5, 3
+    bound = SecondMoment().sensitivity(vectors_up_to(1.0, dim), n, np.zeros(dim))
+    moved = []
+    for case in range(600):
+        means = rng.normal(size=(2, dim)) * 10.0 ** rng.integers(-3, 3) * (case < 500)
+        rest, pair = rng.uniform(-0.5, 0.5, size=(n - 1, dim)), rng.uniform(-0.5, 0.5, size=(2, dim))
+        pair = np.eye(dim)[:2] if case >= 500 else pair
+        labels = rng.integers(-1, 3, size=n - 1), rng.integers(-1, 3, size=2) * (case < 500)
+        values = [
+            spread_within(with_intercept(np.vstack([rest, row])), np.append(labels[0], label), means)
+            for row, label in zip(pair, labels[1], strict=True)
+        ]
+        moved.append(np.linalg.norm(np.subtract(*values)))
+    assert 0.999 * bound < max(moved) <= bound
+
+
+def test_records_of_no_class_and_what_is_no_number_count_for_nothing_in_the_spread_within_classes():
+    means = np.array([[0.1, 0.2], [np.nan, np.inf]])
+    x = with_intercept(np.random.default_rng(5).uniform(-0.5, 0.5, size=(30, 2)))
+    assert not spread_within(x, np.repeat([-1, 1, 7], 10), means).any()
+    assert spread_within(x, np.zeros(30, int), means).any()
+
+
+def test_a_person_moves_the_spread_within_classes_no_farther_than_one_record_can():
+    """Three parts of one person in as many classes, along either axis."""
+    x, labels, among = np.zeros((23, 2)), np.full(23, -1), np.ones(23, int)
+    labels[20:], among[20:], values = [0, 1, 2], 3, []
+    for axis in np.eye(2):
+        x[20:] = axis
+        values.append(spread_within(with_intercept(x), labels, np.zeros((3, 2)), n=21, among=among))
+    bound = SecondMoment().sensitivity(vectors_up_to(1.0, 2), 21, np.zeros(2))
+    assert 0.999 * bound < np.linalg.norm(np.subtract(*values)) <= bound
+
+
+def test_what_tells_classes_apart_is_longer_in_features_that_are_even_within_them():
+    """Two classes that differ along the first axis alone, where all records spread three times as wide as elsewhere."""
+    rng = np.random.default_rng(6)
+    y = rng.integers(2, size=4000)
+    X = rng.normal(size=(4000, 3)) + np.sqrt(8) * np.outer(2 * y - 1, np.eye(3)[0])
+    with planted.system_randomness(seed=7):
+        model = rd.PrivateLogisticRegression(ball=LINE, guarantee=rd.GDP(2.0), classes=[0, 1]).fit(X, y)
+    spread = model.release_.features.scaled(X).std(axis=0)
+    assert spread[0] > 2 * spread[1:].max()
+    tasks = [stage.task for stage in model.release_.stages]
+    assert tasks[-5:-2] == ["shape", "moments of classes", "spread within classes"]
+
+
+def test_pure_epsilon_has_no_spread_within_classes():
+    assert LogisticRegression(LINE, 3000, rd.PureDP(1.0), ("a", "b"), np.ones(2)).within is None
+    assert LogisticRegression(LINE, 3000, rd.ZCDP(1.0), ("a", "b"), np.ones(2)).within is not None
 
 
 # --- features and gradients ------------------------------------------------------------------------------------

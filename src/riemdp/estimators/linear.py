@@ -345,8 +345,8 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
     """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
 
     It takes points as they are. A private mean says where the records are, a private shape in which directions they
-    spread; in coordinates in which they spread evenly, a descent with noisy gradients finds the weights. Labels are
-    private: a record may be replaced by one of any class.
+    spread, and private moments of classes how within these; in coordinates in which they do so evenly, a descent with
+    noisy gradients finds the weights. Labels are private: a record may be replaced by one of any class.
 
     Parameters
     ----------
@@ -434,9 +434,9 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
 class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
 
-    A private mean and a private shape come first; then the sums of all classes and the second moment, in coordinates in
-    which the records spread evenly, in one release. Class means are shrunk by the noise that they are known to have.
-    Labels are private.
+    A private mean, a private shape and the spread within classes come first; then the sums of all classes and the
+    second moment, in coordinates in which the records spread evenly, in one release. Class means are shrunk by the
+    noise that they are known to have. Labels are private.
 
     Parameters
     ----------

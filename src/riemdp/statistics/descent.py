@@ -112,20 +112,32 @@ class Descent:
 
     @property
     def _first(self) -> int:
-        """The first step whose point is averaged."""
-        return min(int(len(self.shares) * (1 - self.averaged)), len(self.shares) - 1)
+        return _first_averaged(len(self.shares), self.averaged)
 
     @property
     def drift(self) -> float:
-        """Root mean square of what noise of deviation 1 in each gradient adds to the average, for steps of length 1.
+        """Root mean square of what noise adds to the average, for steps of length 1, over that of the first gradient.
 
         It is so where the objective does not pull back, and less elsewhere: noise of step s stays in all later points.
         """
-        averaged = len(self.shares) - self._first
-        kept = np.minimum(len(self.shares) - np.arange(len(self.shares)), averaged) / averaged
-        return float(np.linalg.norm(kept))
+        errors = np.array([plan.expected_error for plan in self.plans()])
+        return float(np.linalg.norm(kept_in_average(len(errors), self.averaged) * errors / errors[0]))
 
     def stage(self, share: Guarantee, place: Ball) -> Stage:
-        """All steps as one entry of the record, for their common share; the records were looked at in that place."""
+        """All steps as one entry of the record, for their common share and with the noise of the first of them.
+
+        The records were looked at in that place.
+        """
         plan, task = self.plans()[0], f"{len(self.shares)} steps"
         return Stage(task, share, plan.mechanism, plan.sensitivity, plan.scale, place.center, place.radius)
+
+
+def _first_averaged(steps: int, averaged: float) -> int:
+    """The first step whose point is averaged."""
+    return min(int(steps * (1 - averaged)), steps - 1)
+
+
+def kept_in_average(steps: int, averaged: float) -> Array:
+    """(steps,): in which part of the points that are averaged each step is."""
+    points = steps - _first_averaged(steps, averaged)
+    return np.asarray(np.minimum(steps - np.arange(steps), points) / points)

@@ -31,13 +31,14 @@ from riemdp.summaries.spread import NoisyMoments, Spread, noise_edge
 # Entries of features are whole multiples of 2^-FEATURE_BITS: products with residuals of as many bits, of a block of
 # 2^14 records, then add up exactly in float64.
 FEATURE_BITS = 19
-INTERCEPT = 0.25  # the last feature of every record: as long as a usual residual in one direction
+INTERCEPT = 0.125  # the last feature of every record: about as long as features are in one direction
 LENGTHS = 72  # on the list of lengths: down to a 4,096th
 OUTSIDE = 0.25  # the share of the records that may be shortened for nothing
 FAVOUR, HIDES_NOTHING = 2, 100.0  # of the next shorter length; the strength from which on it is no matter of chance
 # Below these, no direction's spread is believed: a share of the edge of the noise's spectrum, and one of the radius.
 LEAST_OF_EDGE, LEAST_SPREAD = 0.5, 1e-6
 SHORTENED = 0.7  # of the root mean square length: to this, records are shortened before their shape is looked at
+SHORTENED_AGAIN = 0.8  # of that of features which have been shortened once
 
 
 Factors = Callable[[Array, Array], tuple[Array, Array]]  # (features, labels) of a block -> whole numbers a, b
@@ -157,14 +158,16 @@ def centred(moments: NoisyMoments) -> Features:
 
 
 def whitened(features: Features, spread: Spread, noise: float) -> Features:
-    """Features in which the records' spread is the identity, as far as its noise lets one see.
+    """Features of these features, in which their spread is the identity, as far as its noise lets one see.
 
-    Directions in which nothing is seen but noise are not blown up beyond a part of the noise's own edge.
+    Directions in which nothing is seen but noise are not blown up beyond a part of the noise's own edge. The length is
+    most of the root mean square length that the features then have.
     """
     floor = max(LEAST_OF_EDGE * noise_edge(len(spread.variances), noise), LEAST_SPREAD**2)
-    deviations = np.sqrt(np.maximum(spread.variances, floor))
-    matrix = (spread.directions / deviations) @ spread.directions.T
-    return replace(features, matrix=np.asarray(matrix / features.length))
+    variances = np.maximum(spread.variances, floor)
+    matrix = (spread.directions / np.sqrt(variances)) @ spread.directions.T @ features.matrix
+    length = SHORTENED_AGAIN * math.sqrt(float(np.sum(spread.variances / variances)))
+    return Features(np.asarray(matrix / features.length), features.offset, max(length, LEAST_SPREAD))
 
 
 def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:

@@ -41,30 +41,38 @@ from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import Prepared, prepare
 from riemdp.statistics.query import Query
 from riemdp.statistics.shape import SecondMoment, spread_of
+from riemdp.statistics.within import Within
 from riemdp.statistics.worth import DOUBTFUL, USELESS, Doubt, Subject, about_promise, nothing_adapted, what_would_do
 from riemdp.summaries.summary import Summary
 
-# Shares of the guarantee of the summary (with its rounds of adaptation, if any), the shape and the length of features.
-SUMMARY_SHARE, SHAPE_SHARE, LENGTH_SHARE = 0.08, 0.1, 0.02
-PURE_SUMMARY_SHARE = 0.5  # where the records are is what costs most under pure epsilon
+# Shares of the guarantee of the summary (with its rounds of adaptation, if any), the shape and the length of features,
+# and of moments of classes and the spread within them.
+SUMMARY_SHARE, SHAPE_SHARE, LENGTH_SHARE = 0.08, 0.05, 0.02
+CLASSES_SHARE, WITHIN_SHARE = 0.05, 0.1
+# Where the records are is what costs most under pure epsilon, and there is nothing but a shape beside it.
+PURE_SUMMARY_SHARE, PURE_SHAPE_SHARE = 0.5, 0.1
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the guarantee: of the summary, of the shape if that is asked for, of the length, and of what is learnt."""
+    """Of the guarantee: of the summary and the length, of what is learnt, and of what makes features even, if any."""
 
     summary: Guarantee
-    shape: Guarantee | None
     length: Guarantee
     learnt: Guarantee
+    shape: Guarantee | None = None
+    within: tuple[Guarantee, Guarantee] | None = None  # of moments of classes, and of the spread within them
 
     @classmethod
     def of(cls, whole: Guarantee, has_shape: bool) -> Shares:
         """Shares that are constants: of the kind of guarantee, and of whether a shape is asked for."""
-        summary = PURE_SUMMARY_SHARE if isinstance(whole, PureDP) else SUMMARY_SHARE
-        weights = [summary, LENGTH_SHARE, *[SHAPE_SHARE] * has_shape]
-        first, length, *shapes, learnt = split(whole, [*weights, 1 - sum(weights)])
-        return cls(first, shapes[0] if shapes else None, length, learnt)
+        pure = isinstance(whole, PureDP)
+        even = [PURE_SHAPE_SHARE] if pure else [SHAPE_SHARE, CLASSES_SHARE, WITHIN_SHARE]
+        weights = [PURE_SUMMARY_SHARE if pure else SUMMARY_SHARE, LENGTH_SHARE, *even[: len(even) * has_shape]]
+        summary, length, *shares, learnt = split(whole, [*weights, 1 - sum(weights)])
+        if not shares:
+            return cls(summary, length, learnt)
+        return cls(summary, length, learnt, shares[0], None if pure else (shares[1], shares[2]))
 
 
 def with_labels(X: Any, ball: Ball, labels: Array, classes: int, groups: Any = None) -> tuple[Bounded, Labelled]:
@@ -127,6 +135,13 @@ class LinearClassifier(ABC):
         body = vectors_up_to(1.0, self.ball.space.dim)
         return Query(body, self.n, self.shares.shape, mechanism=self.mechanism, statistic=SecondMoment())
 
+    @cached_property
+    def within(self) -> Within | None:
+        """What makes features even within classes; None where there is no shape, or no Gaussian noise."""
+        if self.shares.within is None:
+            return None
+        return Within(self.ball.space.dim, self.n, self.classes, self.shares.within, self.mechanism)
+
     @property
     def mechanism(self) -> str:
         """Gaussian noise wherever it gives the guarantee."""
@@ -174,7 +189,7 @@ class LinearClassifier(ABC):
 
         `records` are those, or people, that are counted, and `labelled` what is to be told apart.
         """
-        _ = self.plan, self.shape and self.shape.plan()  # refuse
+        _ = self.plan, self.shape and self.shape.plan(), self.within and self.within.plans()
         why = ANY_CLASS if self.unit == RECORD else ANY_CLASSES
         claimed = self.guarantee.with_assumptions(*assumptions(self.unit), ENTROPY, why, *self.summary.assumptions)
         what = f"{self.name} of {counted(self.n, self.unit)}"
@@ -185,11 +200,15 @@ class LinearClassifier(ABC):
         chance, summary = Exact(paid), self.summary.under(paid, records)
         assert isinstance(summary, Summary)
         place, law = records.moved(_around_mean(summary)), length_law(self.n, self.shares.length)
-        features, shape = self._shaped(centred(summary.moments), place, chance)
+        labelled = replace(labelled, records=labelled.records.moved(place.ball))
+        features, stages = self._shaped(centred(summary.moments), place, chance)
+        if self.within is not None:
+            features, further = self.within.evened(features, labelled, chance)
+            stages = [*stages, *further]
         features = with_private_length(features, place, law, chance)
-        learnt = self.learn(replace(labelled, records=labelled.records.moved(place.ball)), features, chance)
+        learnt = self.learn(labelled, features, chance)
         length = length_stage(features, self.shares.length, law, place.ball)
-        return self._recorded(paid, learnt, features, (*summary.stages, *shape, length, learnt.stage))
+        return self._recorded(paid, learnt, features, (*summary.stages, *stages, length, learnt.stage))
 
     def _shaped(self, features: Features, place: Bounded, chance: Exact) -> tuple[Features, list[Stage]]:
         """Features that are even in all directions, and the stage on record; if no shape is asked for, as they are."""

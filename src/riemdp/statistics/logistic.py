@@ -25,17 +25,18 @@ from riemdp.statistics.adaptation import split
 from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_means import Labelled
-from riemdp.statistics.descent import Descent, Objective
-from riemdp.statistics.discriminant import Discriminant, NoisyClasses
+from riemdp.statistics.class_moments import NoisyClasses
+from riemdp.statistics.descent import AVERAGED, Descent, Objective, kept_in_average
+from riemdp.statistics.discriminant import Discriminant
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, row_products
 from riemdp.statistics.linear_classifiers import Learnt, LinearClassifier
 from riemdp.statistics.worth import USELESS
 
-LONGEST_GRADIENT = 0.25
+LONGEST_GRADIENT = 0.125
 RESIDUAL_BITS = 19
 # Gradients are whole multiples of this.
 GRID = LONGEST_GRADIENT * 2.0 ** -(RESIDUAL_BITS + FEATURE_BITS)
-LARGEST_STEP = 400.0
+LARGEST_STEP = 800.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +110,14 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
 
 # More steps than the least only if each would otherwise be too long. With pure epsilon every step adds to the noise.
 LEAST_STEPS, MOST_STEPS, PURE_STEPS = 60, 200, 5
+# Shares of steps grow with this power of what of each stays in the average. (With pure epsilon they are equal.)
+EARLY = 0.5
 REACH = 1.5  # how far all steps may lead together, in units of n strength: beyond, noise grows faster than they gain
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticRegression(LinearClassifier):
-    """By descent: equal steps from 0, whose later points are averaged.
+    """By descent: steps of one length from 0, whose later points are averaged.
 
     With pure epsilon every step adds to the noise. If even a few would drown in it, there is one unless more are asked
     for: along class sums, whose noise is that of each class by itself.
@@ -131,7 +134,8 @@ class LogisticRegression(LinearClassifier):
         usual = PURE_STEPS if isinstance(share, PureDP) else max(LEAST_STEPS, math.ceil(far / LARGEST_STEP))
         steps = self.steps or min(usual, MOST_STEPS)
         loss = LogisticLoss(self.ball.space.dim, self.class_weights, min(far / steps, LARGEST_STEP))
-        return Descent(loss, self.n, tuple(split(share, [1 / steps] * steps)))
+        weights = np.ones(steps) if isinstance(share, PureDP) else kept_in_average(steps, AVERAGED) ** EARLY
+        return Descent(loss, self.n, tuple(split(share, (weights / weights.sum()).tolist())))
 
     @property
     def _strength(self) -> float:
@@ -150,12 +154,12 @@ class LogisticRegression(LinearClassifier):
 
     @cached_property
     def plan(self) -> Plan:
-        """Of a step; the error is that of the weights, where no record pulls them back, and less elsewhere."""
+        """Of the first step; the error is that of the weights, where no record pulls them back, and less elsewhere."""
         if self.only_step is not None:
             return replace(self.only_step.plan, note="one step, along sums of the classes")
         step = self.descent.plans()[0]
         error = step.expected_error * self.descent.drift * self._loss.step * math.sqrt(1 - 1 / max(self.classes, 2))
-        note = f"{len(self.descent.shares)} steps of this noise, along their mean gradient"
+        note = f"{len(self.descent.shares)} steps along their mean gradient, the first with this noise"
         return replace(step, guarantee=self.guarantee, expected_error=error, note=note)
 
     @property
