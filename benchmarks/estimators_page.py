@@ -138,8 +138,9 @@ class BesidePlan:
         """What there is to say about the limit."""
         if self.ours <= LIMIT_TO_PLAN:
             return "kept"
-        without = "without any noise" if self.records > LIMIT_TO_PLAN else "with the oracle's noise"
-        return "**not kept**" if self.oracle <= LIMIT_TO_PLAN else f"out of reach {without}"
+        if self.oracle <= LIMIT_TO_PLAN:
+            return "**not kept**"
+        return "out of reach: " + ("the records alone" if self.records > LIMIT_TO_PLAN else "the oracle too")
 
 
 def _beside_plan(key: str, found: Found) -> BesidePlan | None:
@@ -276,6 +277,18 @@ def multiples_table(results: Results, groups: Iterable[str], rho: float) -> str:
     return _table(["", "n", "d", *names], rows)
 
 
+def beside_plan_table(results: Results) -> str:
+    """C in random axes, cell by cell: what each error is of PLAN's."""
+    heads = ("records' own", "oracle", "ours", "ours over the oracle", f"at most {LIMIT_TO_PLAN:g}")
+    cells = [(_key(found), cell) for key, found in results.items() if (cell := _beside_plan(key, found)) is not None]
+    rows = [[key.removeprefix("rotated "), *_ratios_of(cell), cell.verdict] for key, cell in cells]
+    return _table(["", *heads], rows)
+
+
+def _ratios_of(cell: BesidePlan) -> list[str]:
+    return [f"{ratio:.2f}" for ratio in (cell.records, cell.oracle, cell.ours, cell.ours / cell.oracle)]
+
+
 def _range(values: Iterable[int]) -> str:
     least, *_, most = sorted(values) * 2
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
@@ -393,6 +406,7 @@ def tables(results: Results) -> dict[str, str]:
         "check": check_table(results),
         "simulated": simulated_table(results),
         "rotated": multiples_table(_rotated_too(results), ("B", "rotated B", "C", "rotated C"), 1 / 8),
+        "beside PLAN": beside_plan_table(results),
         "real": multiples_table(results, REAL, 1 / 2),
     }
 
