@@ -268,7 +268,9 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
     with np.errstate(all="ignore"):
         coords, usable = logs_at_center(raw, ball)
         coords = _clipped(_to_write_over(coords, raw), usable, ball.radius, 1 / step)
-        return np.multiply(np.trunc(coords, out=coords), step, out=coords)
+        np.trunc(coords, out=coords)
+        coords *= step
+        return coords
 
 
 def _to_write_over(coords: Array, raw: Array) -> Array:
