@@ -243,6 +243,8 @@ def neighbours(case: Case) -> dict[str, Pair]:
     pairs = worst_neighbours(case.ball, case.n) | fooling_neighbours(case.ball, case.n, outliers)
     if case.second:
         pairs |= neighbours_by_moments(case)
+    if case.adapt:
+        pairs["scattered"] = _across(case)
     return pairs if case.adapt else pairs | {"searched": searched_neighbours(case.place)}
 
 
@@ -259,6 +261,19 @@ def neighbours_by_moments(case: Case) -> dict[str, Pair]:
     ends = {"line": (2 - math.sqrt(5)) * first, "around": around, "far": 3 * first}
     heap = np.zeros((case.n - 1, dim))
     return {name: _as_pair(np.vstack([heap, _rows(ball, first, end)]), ball) for name, end in ends.items()}
+
+
+SCATTER = 1 / 30  # of the radius
+
+
+def _across(case: Case) -> Pair:
+    """All records on the rim of a small ball, the axes in turn, but one that jumps across the given one.
+
+    It attains the sensitivity in every body, and bodies shrink for a few rounds: how many is left to chance.
+    """
+    turns, axes = np.arange(case.n - 1), np.eye(case.ball.space.dim)
+    small = SCATTER * axes[turns // 2 % len(axes)] * ((-1.0) ** turns)[:, None]
+    return _as_pair(case.ball.radius * np.vstack([small, axes[0], -axes[0]]), case.ball)
 
 
 def _rows(ball: rd.Ball, *units: Array) -> Array:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import riemdp as rd
-from estimators_page import CURVED, OURS, Verdict, show, verdicts, write_page
+from estimators_page import CURVED, ORACLE, OURS, Verdict, show, verdicts, write_page
 from problems import PUBLISHED, REAL, Array, Curved, Generator, Problem, Sample, baselines, real, simulated
 
 OUT = Path(__file__).parent / "estimators.json"
@@ -58,6 +58,14 @@ def coinpress(problem: Problem, sample: Sample, rng: Generator) -> Array:
     return baselines.coinpress(sample.X, sample.radius, problem.rho, rng, spread)
 
 
+def oracle(problem: Problem, sample: Sample, rng: Generator) -> Array:
+    """The mean of these records with the oracle's noise: what luck they had is the same as that of the others."""
+    (n, d), spreads = sample.X.shape, np.sqrt(sample.eigenvalues)
+    noise = baselines.oracle_noise(sample.eigenvalues, n, problem.rho) * np.sqrt(spreads / spreads.sum())
+    drawn = noise * rng.standard_normal(d)
+    return np.asarray(sample.X.mean(axis=0) + (drawn if sample.axes is None else drawn @ sample.axes))
+
+
 ESTIMATORS: dict[str, Estimator] = {
     OURS: ours,
     "PLAN": lambda p, s, rng: baselines.plan(s.X, s.bound, p.rho, rng, baselines.PUBLISHED),
@@ -66,6 +74,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "instance-optimal": lambda p, s, rng: baselines.instance_optimal(s.X, s.length, p.rho, rng),
     "CoinPress": coinpress,
     "empirical": lambda _, s, __: s.X.mean(axis=0),
+    ORACLE: oracle,
 }
 
 
@@ -152,28 +161,39 @@ def published() -> Results:
     }
 
 
-def run(problem: Problem, names: Iterable[str], runs: int, before: bool) -> dict[str, Any]:
-    """Rows of one problem."""
-    runs, found = min(runs, LARGE) if problem.is_large else runs, {"problem": facts(problem)}
-    for name in names:
+def run(problem: Problem, runs: dict[str, int], before: bool) -> dict[str, Any]:
+    """Rows of one problem, by the runs of each estimator."""
+    found = {"problem": facts(problem)}
+    for name, count in runs.items():
         label = f"{name}, before" if before else name
         if name in ESTIMATORS:
-            found[label] = measured(problem, name, runs)
+            found[label] = measured(problem, name, count)
         elif problem.curved is not None:
-            found[label] = measured_on(problem.curved, problem, runs)
+            found[label] = measured_on(problem.curved, problem, count)
     return found
+
+
+def as_before(found: dict[str, Any], names: Iterable[str]) -> dict[str, int]:
+    """As many runs as these results have of each estimator."""
+    return {name: int(found[name]["runs"]) for name in names if name in found}
+
+
+def changed(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Whether the same seeds gave the same errors, to four digits."""
+    others = [name for name, row in new.items() if name in old and row.get("mean") != old[name].get("mean")]
+    return f"CHANGED: {', '.join(others)}" if others else "as before"
 
 
 # --- command line --------------------------------------------------------------------------------------------
 
 
-def chosen(only: str | None, largest: int, quick: bool) -> list[Problem]:
-    """Problems by group, simulated ones up to a dimension; quick: few of them, small ones."""
+def chosen(only: str | None, dims: range, quick: bool) -> list[Problem]:
+    """Problems by group, simulated ones of some dimensions; quick: few of them."""
     groups = None if only is None else {group.strip() for group in only.split(",")}
     rhos = (1 / 2,) if quick else (1 / 16, 1 / 8, 1 / 2, 1.0)
     some = [*simulated(), *(real(rhos) if groups is None or groups & set(REAL) else ())]
     some = [problem for problem in some if groups is None or problem.group in groups]
-    return [p for p in some if p.cell is None or (p.cell.d <= largest and (not quick or p.rho == 1 / 2))]
+    return [p for p in some if p.cell is None or (p.cell.d in dims and (not quick or p.rho == 1 / 2))]
 
 
 def main() -> None:
@@ -183,9 +203,11 @@ def main() -> None:
     parser.add_argument("--only", help=f"groups, with commas: A, B, C, rotated B, rotated C, {', '.join(REAL)}")
     parser.add_argument("--estimators", help=f"names, with semicolons: {'; '.join(known)} (default: all)")
     parser.add_argument("--runs", type=int, default=20, help=f"of each (at most {LARGE} beyond d = 512)")
+    parser.add_argument("--smallest", type=int, default=1, help="dimension of simulated records")
     parser.add_argument("--largest", type=int, default=2048, help="dimension of simulated records")
     parser.add_argument("--quick", action="store_true", help="small problems at rho = 1/2, 2 runs")
     parser.add_argument("--before", action="store_true", help="keep results of ours as those of an earlier version")
+    parser.add_argument("--again", action="store_true", help="what --out has, with as many runs: is it the same?")
     parser.add_argument("--out", type=Path, default=OUT, help="JSON file to add to")
     parser.add_argument("--page", action="store_true", help="run nothing: make page and picture of what --out has")
     asked = parser.parse_args()
@@ -196,24 +218,38 @@ def main() -> None:
         parser.error(f"--runs {asked.runs}: pass 2 or more, for a standard error.")
     results: Results = json.loads(asked.out.read_text()) if asked.out.exists() else {}
     if not asked.page:
-        problems = chosen(asked.only, 64 if asked.quick else asked.largest, asked.quick)
-        compute(problems, names, 2 if asked.quick else asked.runs, asked.before, results, asked.out)
+        largest = 64 if asked.quick else asked.largest
+        problems = chosen(asked.only, range(asked.smallest, largest + 1), asked.quick)
+        runs = None if asked.again else 2 if asked.quick else asked.runs
+        compute(problems, names, runs, asked.before, results, asked.out)
     report(verdicts(results))
     if asked.page:
         write_page(results)
 
 
-def compute(problems: list[Problem], names: list[str], runs: int, before: bool, results: Results, out: Path) -> None:
-    """Problem by problem; what there is, is saved."""
+def compute(
+    problems: list[Problem], names: list[str], runs: int | None, before: bool, results: Results, out: Path
+) -> None:
+    """Problem by problem; what there is, is saved. Without a number of runs, what there is is measured again."""
     for expected in (rd.NoAdaptation, rd.UselessRelease):  # of few records
         warnings.simplefilter("ignore", expected)
     for key, figures in published().items():
         if any(problem.key == key for problem in problems):
             results.setdefault(key, {}).update(figures)
     for problem in problems:
-        results.setdefault(problem.key, {}).update(run(problem, names, runs, before))
-        print(show(problem.key, results[problem.key]), flush=True)
-        save(results, out)
+        there = results.setdefault(problem.key, {})
+        asked = as_before(there, names) if runs is None else dict.fromkeys(names, usual(problem, runs))
+        if asked:
+            found = run(problem, asked, before)
+            compared = f" ({changed(there, found)})" if runs is None else ""
+            there.update(found)
+            print(show(problem.key, found) + compared, flush=True)
+            save(results, out)
+
+
+def usual(problem: Problem, runs: int) -> int:
+    """Runs of one problem."""
+    return min(runs, LARGE) if problem.is_large else runs
 
 
 def save(results: Results, out: Path) -> None:

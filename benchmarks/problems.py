@@ -43,6 +43,7 @@ class Sample:
     bound: float  # of coordinates
     length: float  # what the instance-optimal mean takes for a bound of lengths
     eigenvalues: Array  # of the covariance
+    axes: Array | None = None  # rows, those of the covariance; without them, the coordinates'
 
     def error(self, estimate: Array) -> float:
         """Distance of an estimate, moved into the public ball, from the mean."""
@@ -52,7 +53,7 @@ class Sample:
     def rotated(self, rng: Generator) -> Sample:
         """In random axes."""
         axes, _ = np.linalg.qr(rng.standard_normal((len(self.mean), len(self.mean))))
-        return replace(self, X=self.X @ axes, mean=self.mean @ axes)
+        return replace(self, X=self.X @ axes, mean=self.mean @ axes, axes=axes)
 
 
 @dataclass(frozen=True)

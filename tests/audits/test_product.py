@@ -19,14 +19,18 @@ import riemdp as rd
 from manifolds.examples import has_core_only, left_out
 from riemdp.audit import audit_neighbours
 from riemdp.mechanisms.visible import from_origin
+from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
 from riemdp.neighbours import worst_neighbours
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.base import ReleaseLaw
 from riemdp.statistics.moments import Moments
+from riemdp.statistics.quantile import RadiusLaw
 
 sys.path.append(str(Path(__file__).parents[2] / "audits"))
 import planted
 import product
 import rounds
+import witness
 
 SURE = 1 - 1e-6
 
@@ -69,14 +73,34 @@ def test_a_filter_that_counts_what_is_unspent_twice_is_caught():
     assert planted.filtered(planted.Allowance, 300, 0.999).holds
 
 
-def test_all_that_adaptive_releases_publish_is_audited_and_a_weaker_release_is_caught(monkeypatch):
-    case = product.Case("line", "auto", rd.GDP(1.0), adapt=True)
-    row = rounds.examine(case, 200, SURE)
-    assert row.found.holds
+def test_adaptive_releases_are_audited_by_all_that_they_draw_and_weaker_ones_are_caught():
+    """Those that spend mu = 9 where 3 is claimed, by who knows the laws, at 0.999 and with a fixed seed."""
+    case = product.Case("line", "auto", rounds.CLAIM, adapt=True)
+    row = rounds.examine(case, 100, SURE)
+    assert row.holds
+    assert row.laws["mu"] > 1.0
     assert row.stages[0] < row.stages[1]
-    weaker = product.adaptive_releases(replace(case, claimed=rd.GDP(6.0)))
-    monkeypatch.setattr(rounds, "adaptive_releases", lambda _: weaker)
-    assert not rounds.examine(case, 1000, SURE).found.holds
+    assert row.line.endswith("| yes |")
+    weaker = rounds.examine(case, 150, 0.999, lambda one: rounds.releases(replace(one, claimed=rd.GDP(9.0))))
+    assert not weaker.holds
+    assert weaker.laws["mu"] > 3.0
+    assert weaker.line.endswith("| **NO** |")
+
+
+def test_evidence_is_the_log_likelihood_ratio_of_what_was_drawn():
+    """E[exp(-evidence)] = 1 under the first law, whatever the bodies: so for a step, exactly, and for a point in the mean."""
+    law = RadiusLaw(0.7, spare=1, favour=3)
+    first, second = (np.exp(witness.log_chances(law, outside)) for outside in ([0, 1, 2, 4], [1, 2, 3, 5]))
+    assert first.sum() == pytest.approx(1.0)
+    assert np.abs(np.log(first / second)).max() <= law.strength + 1e-12
+    assert first[2] / first[0] == pytest.approx(9.0)  # two steps down, one record outside, which is spared
+    rng = np.random.default_rng(0)
+    for noise in (WRAPPED_GAUSSIAN, WRAPPED_LAPLACE):
+        scaled = ReleaseLaw(Moments(), noise, 2.0, rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), 9, np.zeros(2))
+        own, other = (np.array([0.3, 0.1]), np.array([0.5])), (np.array([-0.2, 0.4]), np.array([0.1]))
+        drawn = [[v + 2.0 * noise.noise(rng, 1, len(v))[0] for v in own] for _ in range(4000)]
+        ratios = [math.exp(witness.cost(scaled, z, own) - witness.cost(scaled, z, other)) for z in drawn]
+        assert np.mean(ratios) == pytest.approx(1.0, abs=5 * np.std(ratios) / math.sqrt(len(ratios)))
 
 
 @pytest.mark.parametrize("second", ["full", "diagonal", "trace"])

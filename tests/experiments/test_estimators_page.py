@@ -56,17 +56,37 @@ def test_luck_with_the_records_is_taken_out_of_one_verdict_alone(page):
     assert (plain.holds, steady.holds) == (False, True)
 
 
-def test_where_the_oracle_cannot_either_nothing_is_said_about_random_axes(page):
-    facts = {"group": "rotated C", "name": "d = 64", "rho": 1.0, "n": 10_000, "d": 64, "oracle": 0.9}
-    rows = {"problem": facts, "PLAN": figure(1.0), "ours": figure(0.95)}
-    assert page.verdicts({"rotated C | d = 64 | 1": rows}) == []
+def in_random_axes(ours, oracle, records=0.1, d=64, **more):
+    facts = {"group": "rotated C", "name": f"d = {d}", "rho": 0.125, "n": 10_000, "d": d, "oracle": 0.5}
+    rows = {"PLAN": figure(1.0), "oracle, same records": figure(oracle), "ours": figure(ours, empirical=records, **more)}
+    return {f"rotated C | d = {d} | 0.125": {"problem": facts, **rows}}
 
 
 @pytest.mark.parametrize(("ours", "seconds", "holds"), [(0.79, 4.9, True), (0.81, 4.9, False), (0.79, 5.1, False)])
 def test_random_axes_and_time(page, ours, seconds, holds):
-    facts = {"group": "rotated C", "name": "d = 2048", "rho": 0.125, "n": 10_000, "d": 2048, "oracle": 0.5}
-    rows = {"problem": facts, "PLAN": figure(1.0), "ours": figure(ours, seconds=seconds)}
-    assert all(verdict.holds for verdict in page.verdicts({"rotated C | d = 2048 | 0.125": rows})) == holds
+    results = in_random_axes(ours, 0.5, d=2048, seconds=seconds)
+    assert all(verdict.holds for verdict in page.verdicts(results)) == holds
+
+
+@pytest.mark.parametrize(
+    ("ours", "oracle", "records", "said"),
+    [
+        (0.79, 0.7, 0.1, "kept"),
+        (0.81, 0.79, 0.1, "**not kept**"),
+        (0.95, 0.9, 0.7, "out of reach: the oracle too"),
+        (0.95, 0.9, 0.85, "out of reach: the records alone"),
+    ],
+)
+def test_what_is_said_of_a_cell_in_random_axes_and_that_nothing_is_where_the_oracle_cannot_either(
+    page, ours, oracle, records, said
+):
+    results = in_random_axes(ours, oracle, records)
+    assert len(page.verdicts(results)) == (oracle <= 0.8)
+    assert page.beside_plan_table(results).endswith(f"| {ours / oracle:.2f} | {said} |")
+
+
+def test_errors_of_other_runs_are_not_put_beside_each_other(page):
+    assert page.verdicts(in_random_axes(0.9, 0.5, runs=10)) == []
 
 
 @pytest.mark.parametrize(
@@ -116,3 +136,26 @@ def test_a_run_is_added_to_what_there_is(estimators, tmp_path):
     assert all(
         math.isfinite(saved[name]["mean"]) and saved[name]["runs"] == 2 for name in ("CoinPress", "ours, before")
     )
+
+
+def test_a_second_measurement_says_whether_anything_has_changed(estimators, tmp_path, capsys):
+    problems = [one for one in estimators.simulated() if one.key == "A | d = 16 | 0.5"]
+    results: dict = {}
+    estimators.compute(problems, ["CoinPress", "empirical"], 2, False, results, tmp_path / "found.json")
+    for shift, said in ((0.0, "(as before)"), (1.0, "(CHANGED: empirical)")):
+        results[problems[0].key]["empirical"]["mean"] += shift
+        capsys.readouterr()
+        estimators.compute(problems, ["ours", "CoinPress", "empirical"], None, False, results, tmp_path / "found.json")
+        assert capsys.readouterr().out.strip().endswith(said)
+    assert "ours" not in results[problems[0].key]  # only what there was
+
+
+def test_the_oracle_adds_its_noise_in_the_axes_of_the_records(estimators):
+    """In axes where noise is added one by one, both kinds of axes have the same errors, to the last digits."""
+    problems = {problem.key: problem for problem in estimators.simulated()}
+    errors = []
+    for key in ("C | d = 64 | 0.5", "rotated C | d = 64 | 0.5"):
+        sample = estimators.sample_of(problems[key], 0)
+        errors.append(sample.error(estimators.oracle(problems[key], sample, np.random.default_rng(1))))
+    assert errors[0] == pytest.approx(errors[1], rel=1e-9)
+    assert errors[0] != pytest.approx(sample.error(sample.X.mean(axis=0)), rel=1e-3)

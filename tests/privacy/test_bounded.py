@@ -439,3 +439,14 @@ def test_records_move_with_the_isometries_of_the_space(space):
     there = ball.at_origin(coordinates(space.project(g(X)), moved))
     dist = space.distance
     assert dist(there[:, None], there[None]) == pytest.approx(dist(here[:, None], here[None]), abs=1e-7)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_records_that_a_space_hands_back_as_they_are_are_not_written_over(monkeypatch, frozen):
+    """Coordinates are shortened and rounded in their place: so not where the caller's own records are."""
+    X, ball = np.random.default_rng(0).standard_normal((9, 3)), rd.Ball(rd.Euclidean(3), np.zeros(3), 0.5)
+    before, usual = X.copy(), Bounded(X, ball).coordinate_sum()
+    X.flags.writeable = not frozen
+    monkeypatch.setattr(rd.Euclidean, "record_log", lambda _, raw, base: (raw, np.full(len(raw), True)))
+    assert Bounded(X, ball).coordinate_sum() == usual
+    assert np.array_equal(X, before)

@@ -42,7 +42,7 @@ def sums_of_small_products(rows: Array) -> Array:
 def sums_of_small_squares(rows: Array) -> Array:
     """The same as `sums_of_squares` for integers of one piece, of at most 2^16."""
     assert len(rows) <= MOST_PRODUCTS
-    return np.asarray((rows**2).sum(axis=0).astype(np.int64))
+    return np.asarray(np.einsum("ij,ij->j", rows, rows).astype(np.int64))
 
 
 def _with_transposed(matrix: Array) -> Array:

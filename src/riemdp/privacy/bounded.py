@@ -249,9 +249,10 @@ def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noq
 
 
 def _coarse_moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
-    """The same of coordinates cut to whole multiples of 2^CUT steps, in those units: 64 bits hold every sum."""
-    steps = np.trunc(coords * 2.0 ** -(grid + CUT))
-    return np.concatenate([steps.astype(np.int64).sum(axis=0), SMALL_SECOND_MOMENTS[second](steps)])
+    """The same of coordinates cut to whole multiples of 2^CUT steps, in those units: floats hold every sum exactly."""
+    steps = coords * 2.0 ** -(grid + CUT)
+    np.trunc(steps, out=steps)
+    return np.concatenate([steps.sum(axis=0).astype(np.int64), SMALL_SECOND_MOMENTS[second](steps)])
 
 
 # --- one record at a time ------------------------------------------------------------------------------------
@@ -266,8 +267,19 @@ def _to_ball(raw: Array, ball: Ball) -> Array:
     step = 2.0**ball.grid
     with np.errstate(all="ignore"):
         coords, usable = logs_at_center(raw, ball)
-        coords = _clipped(coords, usable, ball.radius, 1 / step)
-        return np.asarray(np.trunc(coords, out=coords) * step)
+        coords = _clipped(_to_write_over(coords, raw), usable, ball.radius, 1 / step)
+        np.trunc(coords, out=coords)
+        coords *= step
+        return coords
+
+
+def _to_write_over(coords: Array, raw: Array) -> Array:
+    """The coordinates, if a space has made them; a copy of records that it hands back as they are.
+
+    New memory for each number of each operation takes as long as all of the arithmetic where rows are long.
+    """
+    is_new = coords.dtype == np.float64 and coords.flags.writeable and not np.may_share_memory(coords, raw)
+    return coords if is_new else coords.astype(np.float64)
 
 
 def logs_at_center(raw: Array, ball: Ball) -> tuple[Array, Array]:
@@ -299,10 +311,13 @@ def _log_alone(record: Array, ball: Ball) -> tuple[Array, bool]:
 
 
 def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:
-    """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2."""
+    """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2.
+
+    Written over the coordinates.
+    """
     margin = _margin(coords.shape[1])
     shrink = np.minimum(1.0, radius * (1 - 2 * margin) / lengths(coords))
-    coords = coords * (shrink * unit)[:, None]
+    coords *= (shrink * unit)[:, None]
     inside = usable & (lengths(coords) <= radius * unit * (1 - margin))
     if not inside.all():
         coords[~inside] = 0.0
