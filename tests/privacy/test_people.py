@@ -222,6 +222,20 @@ def test_texts_of_the_same_hash_stay_apart():
         assert places.tolist() == codes
 
 
+def test_long_numbers_are_not_cut():
+    """Ids that differ beyond 64 bits are those of different people, where the machine has such numbers."""
+    ids = np.array([2**53, 2**53, 2**53, math.nan], dtype=np.longdouble) + np.array([0, 1, 0, 0], dtype=np.longdouble)
+    found = identities(ids, 4)
+    assert (found.codes.tolist(), found.count) == in_turn(list(ids), none)
+    masked = np.ma.masked_array(ids, mask=[0, 0, 1, 0])
+    assert identities(masked, 4).count == len({ids[0], ids[1]}) + 2
+
+
+def test_a_name_among_the_ids_is_guessed():
+    with pytest.raises(rd.InputError, match="If the first is the column's name"):
+        identities(["patient", "a", "b"], 2)
+
+
 def test_ids_of_different_types_are_compared_as_python_does(either_code):
     """1 is 1.0 and True, but no text; a text is not its bytes."""
     mixed = [1, 1.0, True, "1", b"1", "1 ", np.int64(1), np.str_("1"), Fraction(1), 2, "1\0"]

@@ -48,9 +48,6 @@ class _Coded:
     cells: Sequence[Any]
     places: Array
 
-    def __len__(self) -> int:
-        return len(self.places)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Column:
@@ -72,10 +69,17 @@ def identities(groups: Any, records: int | None = None) -> Identities:
     column = _column(groups)
     if len(column.shape) != 1 or records not in (None, *column.shape):
         how_many = "record" if records is None else f"of the {records} records"
-        raise InputError(f"groups has shape {column.shape}: pass one id for each {how_many}.")
+        is_named = records is not None and column.shape == (records + 1,)
+        hint = " If the first is the column's name, leave it out, or say so: FILE:NAME." if is_named else ""
+        raise InputError(f"groups has shape {column.shape}: pass one id for each {how_many}.{hint}")
     if column.kind == CODED:
         return _of_codes(column)
     return _of_numbers(column) if column.kind in NUMBERS else _of_cells(column)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """How ids of this type are compared; numbers of more than 64 bits as objects."""
+    return dtype.kind if dtype.itemsize <= 8 or dtype.kind not in NUMBERS else "O"
 
 
 # --- the forms in which ids come -----------------------------------------------------------------------------
@@ -107,11 +111,11 @@ def _of_array(groups: Any) -> _Column:
         ids = ids.to_numpy()
     if not hasattr(ids, "shape"):
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
-    if isinstance(ids, np.ma.MaskedArray) and ids.ndim == 1 and ids.dtype.kind not in NUMBERS:
+    if isinstance(ids, np.ma.MaskedArray) and ids.ndim == 1 and _kind(ids.dtype) not in NUMBERS:
         return _of_list(ids.tolist())
     if len(ids.shape) == 1 and _are_worth_compiled_code(ids):
         return _Column(tuple(ids.shape), CODED, lambda: [_different_texts(ids)])
-    return _Column(tuple(ids.shape), ids.dtype.kind, lambda: _slices(ids))
+    return _Column(tuple(ids.shape), _kind(ids.dtype), lambda: _slices(ids))
 
 
 def _of_list(groups: Sequence[Any]) -> _Column:
@@ -157,7 +161,7 @@ def _of_dask(groups: Any) -> _Column:
     if not hasattr(array, "blocks") or any(size != size for size in array.shape):
         raise InputError(f"groups is a {type(groups).__name__} of Dask: pass a Dask array of known chunk sizes.")
     places = range(array.npartitions)
-    return _Column(tuple(array.shape), array.dtype.kind, lambda: (_computed(array, place) for place in places))
+    return _Column(tuple(array.shape), _kind(array.dtype), lambda: (_computed(array, place) for place in places))
 
 
 def _computed(array: Any, place: int) -> Array:
@@ -302,17 +306,23 @@ def _text(cell: Array) -> Any:
 
 def _of_codes(column: _Column) -> Identities:
     """The different cells of a piece in the dictionary; numbers of their places in the order of the records."""
-    (records,) = column.shape
-    ranks, missing, start, numbers = np.empty(records, np.int64), np.zeros(records, bool), 0, _Numbers()
+    numbers, (records,) = _Numbers(), column.shape
+    ranks, missing = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool)
+    _look_up(column, numbers, ranks, missing)
+    if numbers.count:
+        missing |= ~numbers.kept()[ranks]
+    return _people(*_in_turn(ranks, missing, max(numbers.count, 1)))
+
+
+def _look_up(column: _Column, numbers: _Numbers, ranks: Array, missing: Array) -> None:
+    """The number of each id's cell, and which ids have none; apart, so that the column's pieces are gone then."""
+    start = 0
     for piece in column.pieces():
         known = np.append(np.asarray(numbers.all(piece.cells)), 0)  # at -1: whatever is missing
         for places in _slices(piece.places):
             stop = start + len(places)
             ranks[start:stop], missing[start:stop] = known[places], places < 0
             start = stop
-    if numbers.count:
-        missing |= ~numbers.kept()[ranks]
-    return _people(*_in_turn(ranks, missing, max(numbers.count, 1)))
 
 
 # --- numbers: sorted -------------------------------------------------------------------------------------------
