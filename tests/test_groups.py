@@ -269,6 +269,7 @@ def test_sites_of_people(study, values, tmp_path):
     X, _, ids = study
     parts = [ids < 10, ids >= 10]
     sums = [site_sum(X[part], BALL, site=str(i), study="s", groups=ids[part], unit="patient") for i, part in enumerate(parts)]
+    assert "n=10, unit='patient'" in repr(sums[0])
     sums[0].save(tmp_path / "a.json")
     made = private_mean_of_sums([rd.SiteSum.load(tmp_path / "a.json"), sums[1]], rd.GDP(1.0))
     assert (made.n, made.unit) == (30, "patient")

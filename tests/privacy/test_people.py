@@ -8,13 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import riemdp as rd
 from manifolds.examples import SPACES
 from riemdp.io import identities as module
 from riemdp.io import people
 from riemdp.io.identities import identities
+from riemdp.io.stores import ParquetCells
 from riemdp.privacy.bounded import Bounded
 
 
@@ -59,13 +62,47 @@ FORMS = {
     "categorical": pd.Categorical([f"p{i}" for i in WHO], categories=["p9", "p1", "p2", "p3", "p7"]),
     "index": pd.Index([f"p{i}" for i in WHO]),
     "range of a frame": pd.DataFrame({"who": WHO})["who"],
+    "other byte order": np.array([f"p{i}" for i in WHO], dtype=">U5"),
+    "every other": np.repeat([f"p{i}" for i in WHO], 2)[::2],
+    "variable texts": np.array([f"p{i}" for i in WHO], dtype=np.dtypes.StringDType()),
+    "masked": np.ma.masked_array(WHO),
+    "masked texts": np.ma.masked_array([f"p{i}" for i in WHO]),
+    "nullable floats": pd.Series(WHO, dtype="Float64"),
+    "strings of Python": pd.Series([f"p{i}" for i in WHO], dtype="string[python]"),
+    "strings of Arrow": pd.Index([f"p{i}" for i in WHO], dtype="string[pyarrow]"),
+    "numbers of Arrow": pd.Series(WHO, dtype="int64[pyarrow]"),
+    "Arrow": pa.array([f"p{i}" for i in WHO]),
+    "Arrow, whole numbers": pa.array(WHO),
+    "Arrow, views": pa.array([f"p{i}" for i in WHO], pa.string_view()),
+    "Arrow, dates": pa.array([datetime.datetime(2000, 1, i) for i in WHO], pa.timestamp("us")),
+    "Arrow, pairs": pa.array([{"site": 1, "who": i} for i in WHO]).field(1),
+    "Arrow, run ends": pa.RunEndEncodedArray.from_arrays(range(1, 9), [f"p{i}" for i in WHO]),
+    "Arrow, dictionary": pa.array([f"p{i}" for i in WHO]).dictionary_encode(),
+    "Arrow, any dictionary": pa.DictionaryArray.from_arrays(pa.array([2, 1, 5, 3, 1, 2, 4, 1], pa.uint8()), ["q", "a", "c", "b", "d", "c"]),
+    "Arrow, chunks": pa.chunked_array([["c", "a"], [], ["c", "b", "a"], ["c", "d", "a"]], pa.string()),
+    "Arrow, chunks of dictionaries": pa.chunked_array([pa.array(part).dictionary_encode() for part in (["c", "a"], ["c", "b", "a"], ["c", "d", "a"])]),
 }
 
 
+@pytest.fixture(params=["dictionary", "compiled"])
+def either_code(request, monkeypatch):
+    """Texts of one width through a dictionary, and through compiled code."""
+    compiled = request.param == "compiled"
+    monkeypatch.setattr(module, "_are_worth_compiled_code", lambda ids: compiled and ids.dtype.kind in "US")
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_ids_of_every_type(form):
+def test_ids_of_every_type(form, either_code):
     found = identities(FORMS[form], len(WHO))
     assert (found.codes.tolist(), found.count) == (CODES, 4)
+    assert found.codes.dtype == np.int32
+
+
+def test_ids_of_polars():
+    pl = pytest.importorskip("polars")
+    texts = [None if i == 2 else f"p{i}" for i in WHO]
+    for groups in (pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series([None if i == 2 else i for i in WHO])):
+        assert identities(groups, len(WHO)).codes.tolist() == CODES
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are float64 here")
@@ -95,11 +132,25 @@ MISSING = {
     "masked": np.ma.masked_array([1, 5, 1, 5, 1], mask=[1, 0, 1, 0, 1]),
     "without a hash": [[1], "x", {}, "x", [1]],
     "arrays among texts": [np.zeros(2), "x", np.zeros(2), "x", None],
+    "fixed texts": np.array(["", "x", "\u2003\t", "x", ""]),
+    "fixed bytes": np.array([b"", b"x", b" \t", b"x", b""]),
+    "variable texts": np.array([None, "x", " ", "x", None], dtype=np.dtypes.StringDType(na_object=None)),
+    "masked texts": np.ma.masked_array(["x", "x", "y", "x", "z"], mask=[1, 0, 1, 0, 1]),
+    "masked floats": np.ma.masked_array([1, 5, math.nan, 5, 5], mask=[1, 0, 0, 0, 1]),
+    "nullable floats": pd.Series([None, 5.5, math.nan, 5.5, None], dtype="Float64"),
+    "nullable truths": pd.Series([None, True, None, True, None], dtype="boolean"),
+    "empty categories": pd.Series(["", "x", " ", "x", ""], dtype="category"),
+    "strings of Arrow": pd.Series(["", "x", None, "x", " "], dtype="string[pyarrow]"),
+    "Arrow": pa.array([None, "x", "", "x", "  "]),
+    "Arrow, floats": pa.array([math.nan, 5, -math.nan, 5, None]),
+    "Arrow, whole numbers": pa.array([None, 2**60 + 1, None, 2**60 + 1, None]),
+    "Arrow, chunks": pa.chunked_array([[None], ["x", None], ["x", None]], pa.string()),
+    "Arrow, dictionary": pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 3, 2]), ["x", "", None, "x"]),
 }
 
 
 @pytest.mark.parametrize("form", MISSING)
-def test_a_missing_id_is_a_person_of_its_own(form):
+def test_a_missing_id_is_a_person_of_its_own(form, either_code):
     found = identities(MISSING[form], 5)
     assert (found.codes.tolist(), found.count) == ([0, 1, 2, 1, 3], 4)
 
@@ -113,6 +164,13 @@ class Hostile:
     __eq__ = __repr__ = __str__ = __bool__ = __hash__
 
 
+class Silent(Hostile):
+    """One that pretends to be the last."""
+
+    def __hash__(self):
+        raise StopIteration
+
+
 class Quarrelsome(Hostile):
     """One that has a hash, the same for all, but cannot be compared."""
 
@@ -121,11 +179,83 @@ class Quarrelsome(Hostile):
 
 
 def test_ids_never_raise(capsys):
-    ids = [Hostile(), 1, Quarrelsome(), Quarrelsome(), 1, np.arange(3), object, 1 + 2j]
-    found = identities(ids, 8)
-    assert found.codes.tolist() == [0, 1, 2, 3, 1, 4, 5, 6]
+    ids = [Hostile(), 1, Quarrelsome(), Quarrelsome(), 1, np.arange(3), object, 1 + 2j, Silent(), 1, Silent()]
+    found = identities(ids, 11)
+    assert found.codes.tolist() == [0, 1, 2, 3, 1, 4, 5, 6, 7, 1, 8]
     assert capsys.readouterr() == ("", "")
-    assert repr(found) == "Identities(count=7)"
+    assert repr(found) == "Identities(count=9)"
+
+
+def broken_texts(*texts):
+    """A column of Arrow whose bytes are no texts in UTF-8."""
+    places = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(texts), [None, pa.py_buffer(places), pa.py_buffer(b"".join(texts))])
+
+
+UNREADABLE = {
+    "characters that do not exist": np.array([0x110000, 65, 0x7FFFFFFF, 65, 0x110000], np.uint32).view("U1"),
+    "half characters": np.array([0xD800, 65, 0xDC00, 65, 0xD800], np.uint32).view("U1"),
+    "texts of Arrow": broken_texts(b"\xff", b"a", b"\xfe", b"a", b"\xff"),
+    "texts of pandas": pd.Series(broken_texts(b"\xff", b"a", b"\xfe", b"a", b"\xff"), dtype=pd.ArrowDtype(pa.string())),
+    "dates of Arrow": pa.array([2**62, 1, -(2**62), 1, 2**62], pa.timestamp("us")),
+}
+
+
+@pytest.mark.parametrize("form", UNREADABLE)
+def test_ids_that_python_cannot_hold_do_not_raise(form, either_code, tmp_path):
+    """Equal ones are still those of one person."""
+    ids = UNREADABLE[form]
+    assert identities(ids, 5).codes.tolist() == [0, 1, 2, 1, 0]
+    if form.endswith("Arrow"):
+        parquet.write_table(pa.table({"who": ids}), tmp_path / "ids.parquet", row_group_size=2)
+        assert identities(ParquetCells.open(tmp_path / "ids.parquet", None), 5).codes.tolist() == [0, 1, 2, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_texts_are_equal_if_all_characters_are(kind, either_code, monkeypatch):
+    """Of any width, in any pieces; zeros at the end are none, for NumPy."""
+    rng = np.random.default_rng(7)
+    for width, step in ((1, 1000), (3, 7), (8, 100), (9, 64), (40, 333)):
+        monkeypatch.setattr(module, "STEP", step)
+        texts = ["".join(rng.choice(list("ab\0 \n"), rng.integers(0, width + 1))) for _ in range(1000)]
+        ids = np.array(texts, dtype=f"{kind}{width}")
+        found = identities(ids, 1000)
+        assert (found.codes.tolist(), found.count) == in_turn(ids.tolist(), lambda cell: not cell.strip())
+
+
+def test_texts_of_the_same_hash_stay_apart():
+    """In a table that is all but full most are found where another was looked for; and nothing depends on the key."""
+    from riemdp.kernels.texts import number_rows
+
+    rows = np.random.default_rng(8).integers(0, 40, (5000, 2)).astype(np.uint64)
+    codes, count = in_turn(map(tuple, rows.tolist()))
+    for key in (0, 1, 2**64 - 1):
+        table, kept, places = np.zeros(2048, np.int32), np.empty((2047, 2), np.uint64), np.empty(5000, np.int32)
+        assert number_rows(rows, key, table, kept, 0, places) == count == 1547
+        assert places.tolist() == codes
+
+
+def test_long_numbers_are_not_cut():
+    """Ids that differ beyond 64 bits are those of different people, where the machine has such numbers."""
+    ids = np.array([2**53, 2**53, 2**53, math.nan], dtype=np.longdouble) + np.array([0, 1, 0, 0], dtype=np.longdouble)
+    found = identities(ids, 4)
+    assert (found.codes.tolist(), found.count) == in_turn(list(ids), none)
+    masked = np.ma.masked_array(ids, mask=[0, 0, 1, 0])
+    assert identities(masked, 4).count == len({ids[0], ids[1]}) + 2
+
+
+def test_a_name_among_the_ids_is_guessed():
+    with pytest.raises(rd.InputError, match="If the first is the column's name"):
+        identities(["patient", "a", "b"], 2)
+
+
+def test_ids_of_different_types_are_compared_as_python_does(either_code):
+    """1 is 1.0 and True, but no text; a text is not its bytes."""
+    mixed = [1, 1.0, True, "1", b"1", "1 ", np.int64(1), np.str_("1"), Fraction(1), 2, "1\0"]
+    assert identities(mixed, 11).codes.tolist() == [0, 0, 0, 1, 2, 3, 0, 1, 0, 4, 5]
+    assert identities(np.array(["1", "1\0", "1 "]), 3).codes.tolist() == [0, 0, 1]
+    assert identities(pa.array(["1", "1\0", "1 "]), 3).codes.tolist() == [0, 1, 2]
+    assert identities(pa.array([0.0, -0.0, 1.0]), 3).codes.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 1000])
@@ -143,7 +273,7 @@ def test_pieces_do_not_matter(step, scale, monkeypatch):
     assert (found.codes.tolist(), found.count) == in_turn(texts, none)
 
 
-@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]})], ids=lambda groups: type(groups).__name__)
+@pytest.mark.parametrize("groups", [[1, 2], np.zeros((3, 1)), np.zeros((3, 2)), [[1], [2], [3]], "abc", {1, 2, 3}, 5, iter("abc"), pd.DataFrame({"a": [1, 2, 3]}), pa.table({"a": [1, 2, 3]}), np.ma.zeros((3, 1))], ids=lambda groups: type(groups).__name__)
 def test_ids_of_another_form_are_refused(groups):
     ball = rd.Ball(rd.Euclidean(1), [0.0], 1.0)
     ledger_free = {"ball": ball, "guarantee": rd.GDP(1.0)}

@@ -294,7 +294,9 @@ EigenvaluesOption = Annotated[
     tuple[float, float] | None,
     _place("--eigenvalues", metavar="LO HI", help="Bounds for SPD matrices, instead of centre and radius."),
 ]
-RecordsOption = Annotated[int, typer.Option("--records", help="How many there are.", min=1, max=10**15)]
+RecordsOption = Annotated[
+    int, typer.Option("--records", help="How many there are; people, if they have several each.", min=1, max=10**15)
+]
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", help="Of a table: names, places from 1 or ranges, as 2-10 or x,y,z.")
 ]

@@ -7,7 +7,11 @@ stored. A missing id (None, NaN, NaT, pd.NA, an empty text), or one that cannot 
 
 from __future__ import annotations
 
+import secrets
+import sys
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +21,13 @@ from numpy.typing import NDArray
 from riemdp.errors import InputError
 from riemdp.io.cells import equals_itself
 from riemdp.io.sources import forget_pages, is_dask
+from riemdp.io.stores import ParquetCells, python_cells
 
 Array = NDArray[Any]
 STEP = 2**18  # ids looked at at once
 NUMBERS = "iubfmM"  # kinds of arrays whose ids are 64 bits each, or fewer
+TEXTS = "US"  # kinds of arrays of texts of one width
+CODED = "coded"  # the kind of columns that say which of some cells each id is
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,12 +42,20 @@ class Identities:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class _Coded:
+    """Ids as places among cells, -1 where there is none."""
+
+    cells: Sequence[Any]
+    places: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class _Column:
     """Ids as they are stored: how many, of which kind, and how to read them piece by piece."""
 
     shape: tuple[Any, ...]
     kind: str
-    pieces: Callable[[], Iterable[Array]]
+    pieces: Callable[[], Iterable[Any]]  # arrays, lists of cells, or coded ids
 
 
 def identities(groups: Any, records: int | None = None) -> Identities:
@@ -54,8 +69,17 @@ def identities(groups: Any, records: int | None = None) -> Identities:
     column = _column(groups)
     if len(column.shape) != 1 or records not in (None, *column.shape):
         how_many = "record" if records is None else f"of the {records} records"
-        raise InputError(f"groups has shape {column.shape}: pass one id for each {how_many}.")
+        is_named = records is not None and column.shape == (records + 1,)
+        hint = " If the first is the column's name, leave it out, or say so: FILE:NAME." if is_named else ""
+        raise InputError(f"groups has shape {column.shape}: pass one id for each {how_many}.{hint}")
+    if column.kind == CODED:
+        return _of_codes(column)
     return _of_numbers(column) if column.kind in NUMBERS else _of_cells(column)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """How ids of this type are compared; numbers of more than 64 bits as objects."""
+    return dtype.kind if dtype.itemsize <= 8 or dtype.kind not in NUMBERS else "O"
 
 
 # --- the forms in which ids come -----------------------------------------------------------------------------
@@ -65,32 +89,70 @@ def _column(groups: Any) -> _Column:
     """A column of ids: from arrays, columns of tables, lists, and whatever is read by slices of rows."""
     if is_dask(groups):
         return _of_dask(groups)
+    if isinstance(groups, ParquetCells):
+        return _Column(groups.shape, CODED, lambda: map(_encoded, groups.chunks()))
     categories = getattr(groups, "cat", groups)
     if hasattr(categories, "codes") and hasattr(categories, "categories"):  # of pandas
-        return _of_categories(np.asarray(categories.codes))
+        return _of_categories(np.asarray(categories.codes), categories.categories)
     if isinstance(groups, Sequence) and not isinstance(groups, str | bytes):
         return _of_list(groups)
-    array: Any = groups if isinstance(getattr(groups, "dtype", None), np.dtype) else _objects(groups)
-    if hasattr(array, "to_numpy"):
-        array = array.to_numpy()
-    if not hasattr(array, "shape"):
+    if (arrow := _arrow(groups)) is not None:
+        return _Column((len(arrow),), CODED, lambda: map(_encoded, getattr(arrow, "chunks", [arrow])))
+    if hasattr(getattr(groups, "dtype", None), "numpy_dtype"):  # numbers of pandas, some of which may be missing
+        return _of_array(_masked(groups))
+    return _of_array(groups)
+
+
+def _of_array(groups: Any) -> _Column:
+    """An array of NumPy, or what turns itself into one, or has slices that are some."""
+    is_numpy = isinstance(getattr(groups, "dtype", None), np.dtype)
+    ids: Any = groups if is_numpy else np.asarray(groups, dtype=object) if hasattr(groups, "__array__") else None
+    if hasattr(ids, "to_numpy"):
+        ids = ids.to_numpy()
+    if not hasattr(ids, "shape"):
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
-    if isinstance(array, np.ma.MaskedArray):
-        array = _cells(array.tolist())
-    return _Column(tuple(array.shape), _kind(array.dtype), lambda: _slices(array))
+    if isinstance(ids, np.ma.MaskedArray) and ids.ndim == 1 and _kind(ids.dtype) not in NUMBERS:
+        return _of_list(ids.tolist())
+    if len(ids.shape) == 1 and _are_worth_compiled_code(ids):
+        return _Column(tuple(ids.shape), CODED, lambda: [_different_texts(ids)])
+    return _Column(tuple(ids.shape), _kind(ids.dtype), lambda: _slices(ids))
 
 
 def _of_list(groups: Sequence[Any]) -> _Column:
     """A list of nothing but lists is a table, whose rows are no ids."""
     if len(groups) and all(isinstance(one, list | np.ndarray) for one in groups):
         raise InputError("groups is a list of lists: pass a list of ids, one for each record.")
-    return _Column((len(groups),), "O", lambda: [_cells(groups)])
+    return _Column((len(groups),), "O", lambda: [groups])
 
 
-def _of_categories(codes: Array) -> _Column:
-    """Codes of categories, below 0 if there is none: times, of which NumPy knows missing ones."""
-    none = np.timedelta64("NaT", "s")
-    return _Column(codes.shape, "m", lambda: [np.where(codes < 0, none, codes.astype("m8[s]"))])
+def _of_categories(places: Array, categories: Any) -> _Column:
+    return _Column(places.shape, CODED, lambda: [_Coded(categories.tolist(), places)])
+
+
+def _masked(groups: Any) -> Array:
+    """A column of numbers that may be missing, by themselves and which of them are."""
+    values = groups.to_numpy(dtype=groups.dtype.numpy_dtype, na_value=0)
+    return np.ma.masked_array(values, np.asarray(groups.isna()))  # type: ignore[no-untyped-call]
+
+
+def _arrow(groups: Any) -> Any:
+    """The Arrow array that this is, or that a column of pandas keeps its cells in; None if there is none."""
+    if hasattr(groups, "dictionary_encode"):
+        return groups
+    dtype = getattr(groups, "dtype", None)
+    if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
+        return getattr(groups, "array", groups).__arrow_array__()
+    return None
+
+
+def _encoded(chunk: Any) -> _Coded:
+    """An Arrow array as places among its different cells; as many as there are ids, if Arrow cannot compare them."""
+    try:
+        coded = chunk if hasattr(chunk, "indices") else chunk.dictionary_encode()
+    except NotImplementedError:  # for the type, which is public
+        return _Coded(python_cells(chunk), np.arange(len(chunk)))
+    places = coded.indices.cast("int64").fill_null(-1)
+    return _Coded(python_cells(coded.dictionary), places.to_numpy())
 
 
 def _of_dask(groups: Any) -> _Column:
@@ -102,36 +164,72 @@ def _of_dask(groups: Any) -> _Column:
     return _Column(tuple(array.shape), _kind(array.dtype), lambda: (_computed(array, place) for place in places))
 
 
-def _kind(dtype: np.dtype[Any]) -> str:
-    """Of ids of this type. Long doubles are objects: in 64 bits different ones would be one, or beyond all numbers."""
-    return "O" if dtype == np.longdouble and dtype.itemsize > 8 else dtype.kind
-
-
 def _computed(array: Any, place: int) -> Array:
     return np.asarray(array.blocks[place].compute())
 
 
-def _objects(groups: Any) -> Array | None:
-    """The cells of another library's array as objects; None if it is no array."""
-    if hasattr(groups, "to_pylist"):  # of Arrow: its own arrays turn whole numbers beside missing ones into floats
-        return _cells(groups.to_pylist())
-    return np.asarray(groups, dtype=object) if hasattr(groups, "__array__") else None
-
-
-def _cells(cells: Sequence[Any]) -> Array:
-    """An array of these very objects: NumPy would look into them."""
-    array = np.empty(len(cells), dtype=object)
-    for place, cell in enumerate(cells):
-        array[place] = cell
-    return array
-
-
-def _slices(array: Any) -> Iterator[Array]:
+def _slices(ids: Any) -> Iterator[Array]:
     """A memory map's pages are forgotten once they are used."""
-    for start in range(0, array.shape[0], STEP):
-        piece = np.asarray(array[start : start + STEP])
+    for start in range(0, ids.shape[0], STEP):
+        piece = ids[start : start + STEP]
+        piece = piece if isinstance(piece, np.ma.MaskedArray) else np.asarray(piece)
         yield piece
         forget_pages(piece)
+
+
+# --- texts of one width: compared by compiled code ---------------------------------------------------------------
+
+
+def _are_worth_compiled_code(ids: Any) -> bool:
+    """Worth loading it for; or, if such code is loaded, worth a call."""
+    if ids.dtype.kind not in TEXTS or not ids.dtype.itemsize:
+        return False
+    records = ids.shape[0]
+    return bool(records >= 2**21 or (records >= 2**12 and "riemdp.kernels.blocks" in sys.modules))
+
+
+def _different_texts(ids: Any) -> _Coded:
+    """Which of the different texts each is: they are equal if and only if all their characters are."""
+    texts, places, start = _Texts(ids.dtype), np.empty(ids.shape, dtype=np.int32), 0
+    for piece in _slices(ids):
+        stop = start + len(piece)
+        texts.number(texts.words(piece), places[start:stop])
+        start = stop
+    return _Coded(_listed(texts.known()), places)
+
+
+class _Texts:
+    """Different texts of one width, as words of 64 bits, in the order in which they first appear."""
+
+    def __init__(self, dtype: np.dtype[Any], room: int = 1) -> None:
+        characters = dtype.itemsize // (4 if dtype.kind == "U" else 1)
+        few = 2 if dtype.kind == "U" else 8  # characters in a word
+        self.dtype = np.dtype(f"{dtype.kind}{-(-characters // few) * few}")
+        self.key, self.count = secrets.randbits(64), 0
+        self._make(room)
+
+    def _make(self, room: int) -> None:
+        """Empty places for so many texts, of which the system gives memory to those that are used."""
+        self.table = np.zeros(2 << room.bit_length(), dtype=np.int32)
+        self.kept, self.count = np.empty((room, self.dtype.itemsize // 8), dtype=np.uint64), 0
+
+    def words(self, piece: Array) -> Array:
+        """The characters of texts, one text in a row."""
+        return np.ascontiguousarray(piece, dtype=self.dtype).view(np.uint64).reshape(len(piece), -1)
+
+    def number(self, rows: Array, places: Array) -> None:
+        """Say of each text which of the different ones it is; whichever is new is kept."""
+        from riemdp.kernels.texts import number_rows
+
+        if self.count + len(rows) > len(self.kept):
+            known = self.kept[: self.count]
+            self._make(2 * (self.count + len(rows)))
+            self.number(known, np.empty(len(known), dtype=np.int32))
+        self.count = number_rows(rows, self.key, self.table, self.kept, self.count, places)
+
+    def known(self) -> Array:
+        """The different texts."""
+        return self.kept[: self.count].view(self.dtype)[:, 0]
 
 
 # --- texts and objects: a dictionary ---------------------------------------------------------------------------
@@ -144,27 +242,34 @@ class _Numbers(dict[Any, int]):
 
     def __missing__(self, cell: Any) -> int:
         """One that is not known: all that is missing, too, since it is never kept."""
-        number = self.new()
         if not _is_missing(cell):
-            self[cell] = number
-        return number
+            self[cell] = self.count
+        return self.new()
 
     def new(self) -> int:
         """A number that no id has yet."""
         self.count += 1
         return self.count - 1
 
-    def all(self, cells: list[Any]) -> list[int]:
-        """The numbers of all cells, in order."""
-        return [self.one(cell) for cell in cells]
+    def all(self, cells: Sequence[Any]) -> array[int]:
+        """The numbers of all cells, in order, whatever they hold: nothing raises.
 
-    def one(self, cell: Any) -> int:
-        """The number of a cell, whatever it holds: nothing raises."""
-        known = self.count
-        try:
-            return self[cell]
-        except Exception:  # no hash, or no truth of an equation: private, like all about it
-            return self.new() if self.count == known else self.count - 1
+        In one call from C as far as it goes. It stops, before it counts, at a cell without a hash, or without a truth
+        of an equation: private, like all about it.
+        """
+        found, rest = array("q"), iter(cells)
+        while len(found) < len(cells):
+            with suppress(Exception):
+                found.extend(map(self.__getitem__, rest))
+            if len(found) < len(cells):
+                found.append(self.new())
+        return found
+
+    def kept(self) -> Array:
+        """Whether each number is that of an id, which others may have too."""
+        kept = np.zeros(self.count, dtype=bool)
+        kept[np.fromiter(self.values(), np.int64, len(self))] = True
+        return kept
 
 
 def _is_missing(cell: Any) -> bool:
@@ -177,9 +282,47 @@ def _of_cells(column: _Column) -> Identities:
     numbers, start = _Numbers(), 0
     codes = np.empty(column.shape, dtype=np.int64)
     for piece in column.pieces():
-        codes[start : start + len(piece)] = numbers.all(piece.tolist())
+        codes[start : start + len(piece)] = numbers.all(_listed(piece))
         start += len(piece)
     return _people(codes, numbers.count)
+
+
+def _listed(piece: Any) -> Sequence[Any]:
+    """The cells of an array as Python's objects; bytes for texts that are none, with characters that do not exist."""
+    if not isinstance(piece, np.ndarray):
+        return piece  # type: ignore[no-any-return]
+    try:
+        return piece.tolist()  # type: ignore[no-any-return]
+    except Exception:
+        return [_text(piece[place : place + 1]) for place in range(len(piece))]
+
+
+def _text(cell: Array) -> Any:
+    try:
+        return cell.tolist()[0]
+    except Exception:
+        return cell.tobytes().rstrip(b"\0")
+
+
+def _of_codes(column: _Column) -> Identities:
+    """The different cells of a piece in the dictionary; numbers of their places in the order of the records."""
+    numbers, (records,) = _Numbers(), column.shape
+    ranks, missing = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool)
+    _look_up(column, numbers, ranks, missing)
+    if numbers.count:
+        missing |= ~numbers.kept()[ranks]
+    return _people(*_in_turn(ranks, missing, max(numbers.count, 1)))
+
+
+def _look_up(column: _Column, numbers: _Numbers, ranks: Array, missing: Array) -> None:
+    """The number of each id's cell, and which ids have none; apart, so that the column's pieces are gone then."""
+    start = 0
+    for piece in column.pieces():
+        known = np.append(np.asarray(numbers.all(piece.cells)), 0)  # at -1: whatever is missing
+        for places in _slices(piece.places):
+            stop = start + len(places)
+            ranks[start:stop], missing[start:stop] = known[places], places < 0
+            start = stop
 
 
 # --- numbers: sorted -------------------------------------------------------------------------------------------
@@ -198,7 +341,8 @@ def _of_numbers(column: _Column) -> Identities:
 
 def _key(ids: Array) -> tuple[Array, Array]:
     """64 bits that are equal for equal ids of this type (-0 is 0), and which of them are missing."""
-    missing = np.isnat(ids) if ids.dtype.kind in "mM" else ids != ids
+    masked, ids = np.ma.getmaskarray(ids), np.asarray(ids)  # type: ignore[no-untyped-call]
+    missing = masked | (np.isnat(ids) if ids.dtype.kind in "mM" else ids != ids)
     wide = ids.astype(np.float64) + 0.0 if ids.dtype.kind == "f" else ids
     keys = wide.view(np.int64) if wide.dtype.itemsize == 8 else wide.astype(np.int64)
     return np.where(missing, 0, keys), missing
@@ -228,11 +372,12 @@ def _in_turn(ranks: Array, missing: Array, count: int) -> tuple[Array, int]:
     for start in range(0, len(ranks), STEP):
         here, none = ranks[start : start + STEP], missing[start : start + STEP]
         unseen = np.flatnonzero((numbers[here] < 0) & ~none)
-        _, first = np.unique(here[unseen], return_index=True)
+        numbers[here[unseen[::-1]]] = unseen[::-1]  # of several places the last one stays, here that of the first id
+        first = unseen[numbers[here[unseen]] == unseen]
         is_new = none.copy()
-        is_new[unseen[first]] = True
+        is_new[first] = True
         turn = known + np.cumsum(is_new) - 1
-        numbers[here[unseen[first]]] = turn[unseen[first]]
+        numbers[here[first]] = turn[first]
         ranks[start : start + STEP] = np.where(none, turn, numbers[here])
         known = int(turn[-1]) + 1
     return ranks, known

@@ -106,11 +106,15 @@ class _Sums:
     @classmethod
     def of(cls, codes: Array, steps: Array, combine: np.ufunc) -> _Sums:
         """Sums over the rows of each person, who appear once, by their numbers in rising order."""
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))  # numbers of people are not below 0
-        sums = combine.reduceat(steps[order], starts, axis=0)
-        return cls(codes[starts], sums, np.diff(starts, append=len(codes)))
+        order = np.argsort(codes)
+        codes, steps = codes[order], np.take(steps, order, axis=0)
+        ends = np.flatnonzero(np.diff(codes, append=-1))  # numbers of people are not below 0
+        counts = np.diff(ends, prepend=-1)
+        if combine is np.add:  # a third of the time that `reduceat` takes; the sum of a whole block fits as well
+            sums = np.diff(np.take(np.cumsum(steps, axis=0), ends, axis=0), axis=0, prepend=0)
+        else:
+            sums = combine.reduceat(steps, ends - counts + 1, axis=0)
+        return cls(codes[ends], sums, counts)
 
 
 _NOBODY = _Sums(np.empty(0, np.int64), np.empty((0, 1), np.int64), np.empty(0, np.int64))
@@ -172,8 +176,8 @@ class _Totals:
 
     def add(self, part: _Sums) -> None:
         """Add a block's sums: s = (s >> HALF) 2^HALF + (s & MASK), also below 0; beyond its bits low is carried."""
-        low = self.low[part.people] + (part.sums & MASK)
-        self.high[part.people] += (part.sums >> HALF) + (low >> HALF)
+        low = np.take(self.low, part.people, axis=0) + (part.sums & MASK)
+        self.high[part.people] = np.take(self.high, part.people, axis=0) + ((part.sums >> HALF) + (low >> HALF))
         self.low[part.people] = low & MASK
         self.counts[part.people] += part.counts
 

@@ -214,11 +214,35 @@ class ParquetCells:
 
     def _groups(self, start: int, stop: int) -> Iterator[tuple[int, list[Any]]]:
         """(first row, cells) of the row groups that have some of these rows."""
+        groups = range(bisect_right(self.starts, start) - 1, bisect_right(self.starts, stop - 1))
+        return ((self.starts[i], python_cells(column)) for i, column in zip(groups, self._columns(groups), strict=True))
+
+    def chunks(self) -> Iterator[Any]:
+        """All cells, in order, as arrays of Arrow."""
+        return (chunk for column in self._columns(range(len(self.starts) - 1)) for chunk in column.chunks)
+
+    def _columns(self, groups: range) -> Iterator[Any]:
+        """The column in each of these row groups."""
         from pyarrow import parquet
 
         with one_sentence(self.path, "save it again"), parquet.ParquetFile(self.path) as file:
-            for i in range(bisect_right(self.starts, start) - 1, bisect_right(self.starts, stop - 1)):
-                yield self.starts[i], file.read_row_group(i, columns=[self.name]).column(0).to_pylist()
+            for i in groups:
+                yield file.read_row_group(i, columns=[self.name]).column(0)
+
+
+def python_cells(column: Any) -> list[Any]:
+    """The cells of a column of Arrow as Python's objects; those that Python cannot hold as Arrow's own."""
+    try:
+        return list(column.to_pylist())
+    except Exception:
+        return [_python_cell(cell) for cell in column]
+
+
+def _python_cell(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except Exception:  # a text in no known code, a date before the first one
+        return cell
 
 
 def _is_list(kind: Any) -> bool:

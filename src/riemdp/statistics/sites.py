@@ -137,7 +137,8 @@ class SiteSum:
         return MomentSums(self.ball, self.n, self.second or "", self.total, self.second_total)
 
     def __repr__(self) -> str:
-        return f"SiteSum(site={self.site!r}, study={self.study!r}, n={self.n}, {self.ball.space!r}, private)"
+        whose = f"n={self.n}" if self.unit == RECORD else f"n={self.n}, unit={self.unit!r}"
+        return f"SiteSum(site={self.site!r}, study={self.study!r}, {whose}, {self.ball.space!r}, private)"
 
     def to_dict(self, *, key: bytes | None = None) -> dict[str, Any]:
         """Plain JSON data, marked as private; integers as texts, since they exceed other programs' numbers.

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from riemdp.accounting.guarantee import ApproxDP, Guarantee, PureDP
-from riemdp.accounting.unit import RECORD, several
+from riemdp.accounting.unit import RECORD, counted, several
 from riemdp.errors import InputError, MechanismError, NoAdaptation, UselessRelease
 
 USELESS, DOUBTFUL = 1.0, 0.5  # predicted errors, in radii of the ball
@@ -103,8 +103,8 @@ def _about_noise(of: Subject, error: float, predict: Predict, guarantee: Guarant
     size = "more than" if is_grave else "more than half of"
     verdict = "the public centre is as good an answer" if is_grave else "what comes out is mostly noise"
     noise = f"noise moves the {of.what} by about {error:.3g}, {size} the ball's radius of {radius:.3g}"
-    whom = "" if of.unit == RECORD else f" {several(of.unit)}"
-    text = f"with n = {of.n:,}{whom}, {noise}: {verdict}."
+    people = f"{of.n:,}" if of.unit == RECORD else counted(of.n, of.unit)
+    text = f"with n = {people}, {noise}: {verdict}."
     remedy = partial(what_would_do, predict, of.n, guarantee, radius)
     yield Doubt(text, f"Have more {several(of.unit)} or spend more; plan() says how much.", is_grave, remedy=remedy)
 
