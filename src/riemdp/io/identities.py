@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import secrets
 import sys
-from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from riemdp.io.stores import ParquetCells, python_cells
 Array = NDArray[Any]
 STEP = 2**18  # ids looked at at once
 NUMBERS = "iubfmM"  # kinds of arrays whose ids are 64 bits each, or fewer
+TEXT = (str, bytes)
 TEXTS = "US"  # kinds of arrays of texts of one width
 CODED = "coded"  # the kind of columns that say which of some cells each id is
 
@@ -122,7 +124,12 @@ def _of_list(groups: Sequence[Any]) -> _Column:
     """A list of nothing but lists is a table, whose rows are no ids."""
     if len(groups) and all(isinstance(one, list | np.ndarray) for one in groups):
         raise InputError("groups is a list of lists: pass a list of ids, one for each record.")
-    return _Column((len(groups),), "O", lambda: [groups])
+    return _Column((len(groups),), "O", lambda: _batches(iter(groups)))
+
+
+def _batches(cells: Iterator[Any]) -> Iterator[list[Any]]:
+    while batch := list(islice(cells, STEP)):
+        yield batch
 
 
 def _of_categories(places: Array, categories: Any) -> _Column:
@@ -136,9 +143,12 @@ def _masked(groups: Any) -> Array:
 
 
 def _arrow(groups: Any) -> Any:
-    """The Arrow array that this is, or that a column of pandas keeps its cells in; None if there is none."""
+    """The Arrow array that this is, or that pandas keeps a column in, or polars one of texts; None if there is none."""
     if hasattr(groups, "dictionary_encode"):
         return groups
+    if hasattr(groups, "to_arrow") and str(groups.dtype).startswith(("String", "Categorical", "Enum")):
+        with suppress(ImportError):  # polars does without Arrow
+            return groups.to_arrow()
     dtype = getattr(groups, "dtype", None)
     if getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype"):
         return getattr(groups, "array", groups).__arrow_array__()
@@ -235,56 +245,49 @@ class _Texts:
 # --- texts and objects: a dictionary ---------------------------------------------------------------------------
 
 
-class _Numbers(dict[Any, int]):
-    """The number of each id, new ones in turn; whatever is no id gets a number that nobody else has."""
+class _Numbers(defaultdict[Any, int]):
+    """The number of each id, new ones in turn, all by C's own calls; whatever raises has one that nobody else has."""
 
-    count = 0
+    def __init__(self) -> None:
+        self._turn = count()
+        super().__init__(self._turn.__next__)
 
-    def __missing__(self, cell: Any) -> int:
-        """One that is not known: all that is missing, too, since it is never kept."""
-        if not _is_missing(cell):
-            self[cell] = self.count
-        return self.new()
-
-    def new(self) -> int:
-        """A number that no id has yet."""
-        self.count += 1
-        return self.count - 1
-
-    def all(self, cells: Sequence[Any]) -> array[int]:
+    def all(self, cells: Sequence[Any]) -> list[int]:
         """The numbers of all cells, in order, whatever they hold: nothing raises.
 
-        In one call from C as far as it goes. It stops, before it counts, at a cell without a hash, or without a truth
-        of an equation: private, like all about it.
+        In one call as far as it goes. It stops at a cell without a hash, or without a truth of an equation: private,
+        like all about it.
         """
-        found, rest = array("q"), iter(cells)
+        found: list[int] = []
+        rest = iter(cells)
         while len(found) < len(cells):
             with suppress(Exception):
                 found.extend(map(self.__getitem__, rest))
             if len(found) < len(cells):
-                found.append(self.new())
+                found.append(next(self._turn))
         return found
 
-    def kept(self) -> Array:
-        """Whether each number is that of an id, which others may have too."""
-        kept = np.zeros(self.count, dtype=bool)
-        kept[np.fromiter(self.values(), np.int64, len(self))] = True
-        return kept
+    def missing(self) -> Array:
+        """Whether each number that was given is that of no id, so that each of its records is somebody else's."""
+        missing = np.zeros(next(self._turn), dtype=bool)
+        missing[[number for cell, number in self.items() if _is_missing(cell)]] = True
+        return missing
 
 
 def _is_missing(cell: Any) -> bool:
-    if isinstance(cell, str | bytes):
-        return not cell.strip()
-    return not equals_itself(cell)
+    try:
+        return not cell.strip() if isinstance(cell, TEXT) else not equals_itself(cell)
+    except Exception:  # of a text of one's own
+        return True
 
 
 def _of_cells(column: _Column) -> Identities:
     numbers, start = _Numbers(), 0
-    codes = np.empty(column.shape, dtype=np.int64)
+    ranks = np.empty(column.shape, dtype=np.int64)
     for piece in column.pieces():
-        codes[start : start + len(piece)] = numbers.all(_listed(piece))
+        ranks[start : start + len(piece)] = numbers.all(_listed(piece))
         start += len(piece)
-    return _people(codes, numbers.count)
+    return _without_missing(numbers, ranks, np.zeros(column.shape, dtype=bool))
 
 
 def _listed(piece: Any) -> Sequence[Any]:
@@ -309,20 +312,26 @@ def _of_codes(column: _Column) -> Identities:
     numbers, (records,) = _Numbers(), column.shape
     ranks, missing = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool)
     _look_up(column, numbers, ranks, missing)
-    if numbers.count:
-        missing |= ~numbers.kept()[ranks]
-    return _people(*_in_turn(ranks, missing, max(numbers.count, 1)))
+    return _without_missing(numbers, ranks, missing)
 
 
 def _look_up(column: _Column, numbers: _Numbers, ranks: Array, missing: Array) -> None:
     """The number of each id's cell, and which ids have none; apart, so that the column's pieces are gone then."""
     start = 0
     for piece in column.pieces():
-        known = np.append(np.asarray(numbers.all(piece.cells)), 0)  # at -1: whatever is missing
+        known = np.array([*numbers.all(piece.cells), 0])  # at -1: whatever is missing
         for places in _slices(piece.places):
             stop = start + len(places)
             ranks[start:stop], missing[start:stop] = known[places], places < 0
             start = stop
+
+
+def _without_missing(numbers: _Numbers, ranks: Array, missing: Array) -> Identities:
+    """People, of whom those whose numbers are no ids have one record each."""
+    no_ids = numbers.missing()
+    if len(no_ids):
+        missing |= no_ids[ranks]
+    return _people(*_in_turn(ranks, missing, max(len(no_ids), 1)))
 
 
 # --- numbers: sorted -------------------------------------------------------------------------------------------
