@@ -70,9 +70,11 @@ def test_modes_of_shapes_are_two_standard_deviations_away():
 def test_the_scree_plot_has_the_edge_that_decides():
     summary = some_summary(rd.Euclidean(5), guarantee="mu=1")
     figure = plots.plot_scree(summary)
-    edge = line(figure, "what noise alone reaches")[0, 1]
+    (edges,) = [lines for lines in figure.axes[0].collections if lines.get_label() == "what noise alone reaches"]
+    reached = np.array([segment[0, 1] for segment in edges.get_segments()])
     heights = np.array([bar.get_height() for bar in figure.axes[0].patches])
-    np.testing.assert_array_equal(heights > edge, summary.spread.significant)
+    np.testing.assert_allclose(reached, summary.moments.edge)
+    np.testing.assert_array_equal(heights > reached, summary.spread.significant)
     np.testing.assert_allclose(heights.sum(), np.trace(summary.moments.second) - _square(summary))
 
 

@@ -398,9 +398,9 @@ def written(data, tmp_path):
 def test_files_say_their_format_and_those_of_before_are_read(tmp_path):
     made = some_release()
     data = made.to_dict()
-    assert (data["format"], data["kind"], data["class"]) == (4, "point", "Release")
+    assert (data["format"], data["kind"], data["class"]) == (5, "point", "Release")
     old = {name: value for name, value in data.items() if name not in ("format", "kind", "class", "fill", "noisy")}
-    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}, {"format": 3}):
+    for stamp in ({}, {"format": 0}, {"format": 1}, {"format": 2}, {"format": 3}, {"format": 4}):
         assert rd.Release.load(written(old | stamp, tmp_path)).to_dict() == data | {"noisy": None, "fill": None}
 
 

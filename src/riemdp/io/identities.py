@@ -7,7 +7,6 @@ stored. A missing id (None, NaN, NaT, pd.NA, an empty text), or one that cannot 
 
 from __future__ import annotations
 
-import secrets
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -215,7 +214,7 @@ class _Texts:
         characters = dtype.itemsize // (4 if dtype.kind == "U" else 1)
         few = 2 if dtype.kind == "U" else 8  # characters in a word
         self.dtype = np.dtype(f"{dtype.kind}{-(-characters // few) * few}")
-        self.key, self.count = secrets.randbits(64), 0
+        self.key, self.count = hash("texts") & (2**64 - 1), 0  # another in every process, as for Python's own tables
         self._make(room)
 
     def _make(self, room: int) -> None:
@@ -238,7 +237,7 @@ class _Texts:
         self.count = number_rows(rows, self.key, self.table, self.kept, self.count, places)
 
     def known(self) -> Array:
-        """The different texts."""
+        """The different texts, in the order in which they came."""
         return self.kept[: self.count].view(self.dtype)[:, 0]
 
 

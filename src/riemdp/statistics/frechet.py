@@ -149,7 +149,9 @@ def _without_blas_threads(X: Any, space: Space) -> AbstractContextManager[None]:
     They are not started for a few numbers, and flat sums that check the records see to it themselves; finding them
     takes milliseconds too, once per process.
     """
-    few = np.size(X) <= FEW or (isinstance(space, Space) and space.is_flat and space.sums_check_records)
+    few = (isinstance(X, np.ndarray) and X.size <= FEW) or (
+        isinstance(space, Space) and space.is_flat and space.sums_check_records
+    )
     return nullcontext() if few else one_blas_thread()
 
 

@@ -108,11 +108,19 @@ def _forced(residuals: Array, feature_lengths: Array) -> Array:
 
 # --- the classifier ----------------------------------------------------------------------------------------------
 
-# More steps than the least only if each would otherwise be too long. With pure epsilon every step adds to the noise.
+# More steps than the least only if each would otherwise be too long. With pure epsilon every step adds to the noise: so
+# many fewer that noise falls as the guarantee grows.
 LEAST_STEPS, MOST_STEPS, PURE_STEPS = 60, 200, 5
 # Shares of steps grow with this power of what of each stays in the average. (With pure epsilon they are equal.)
 EARLY = 0.5
 REACH = 1.5  # how far all steps may lead together, in units of n strength: beyond, noise grows faster than they gain
+
+
+def _usual_steps(needed: int, is_pure: bool) -> int:
+    """How many steps there are, if so many of the largest would lead as far as they may."""
+    if is_pure:
+        return min(max(math.isqrt(needed), PURE_STEPS), LEAST_STEPS)
+    return min(max(needed, LEAST_STEPS), MOST_STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +139,7 @@ class LogisticRegression(LinearClassifier):
     def descent(self) -> Descent:
         """How many steps and how long they are, from public numbers."""
         share, far = self.shares.learnt, REACH * self.n * self._strength / LONGEST_GRADIENT
-        usual = PURE_STEPS if isinstance(share, PureDP) else max(LEAST_STEPS, math.ceil(far / LARGEST_STEP))
-        steps = self.steps or min(usual, MOST_STEPS)
+        steps = self.steps or _usual_steps(math.ceil(far / LARGEST_STEP), isinstance(share, PureDP))
         loss = LogisticLoss(self.ball.space.dim, self.class_weights, min(far / steps, LARGEST_STEP))
         weights = np.ones(steps) if isinstance(share, PureDP) else kept_in_average(steps, AVERAGED) ** EARLY
         return Descent(loss, self.n, tuple(split(share, (weights / weights.sum()).tolist())))

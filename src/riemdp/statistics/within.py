@@ -19,7 +19,7 @@ from riemdp.balls import Ball
 from riemdp.manifolds.base import Array
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
-from riemdp.statistics.base import vectors_up_to
+from riemdp.statistics.base import Statistic, vectors_up_to
 from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_means import Labelled
 from riemdp.statistics.class_moments import ClassMoments, NoisyClasses, moments_of_all
@@ -30,15 +30,24 @@ from riemdp.summaries.spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadWithin(SecondMoment):
+class SpreadWithin(Statistic):
     """M = (1/n) sum w wᵀ, w what features of a record and the public mean of its class differ by, |w| <= 1."""
 
     name: ClassVar[str] = "spread-within-classes"
+    kind: ClassVar[str] = SecondMoment.kind
 
     means: Array  # (classes, d), public
     features: Features  # of what is left; public
 
-    def value(self, records: LabelledFeatures, footpoint: Array) -> Array:  # type: ignore[override]  # noqa: ARG002
+    def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
+        """The sensitivity of second moments of unit vectors."""
+        return SecondMoment().sensitivity(ball, n, footpoint)
+
+    def rooms(self, ball: Ball) -> tuple[Ball, ...]:
+        """Matrices of norm 1 at most."""
+        return SecondMoment().rooms(ball)
+
+    def value(self, records: LabelledFeatures, footpoint: Array) -> Array:  # noqa: ARG002
         """The numbers of a second moment: quotients of integers, each rounded once, and once for its weight."""
         matrix = records.mean_product(partial(_left, means=self.means, features=self.features)) * 4.0**-FEATURE_BITS
         return np.concatenate([matrix.diagonal(), matrix[np.triu_indices(len(matrix), 1)] / ROOT_OF_HALF])
