@@ -274,6 +274,33 @@ def test_a_summary_in_an_ellipsoid_is_that_of_the_records(space, guarantee, tmp_
     assert np.array_equal(rd.Summary.load(tmp_path / "made.json").covariance, made.covariance)
 
 
+@all_of_these
+@pytest.mark.parametrize("n", [1, 7, 2**14])
+def test_neighbours_move_the_moments_as_far_as_the_sensitivity_and_no_farther(space, n):
+    """All records in one place, in a generic direction; one of them goes to the other end of the ellipsoid, beyond it, or
+    anywhere. Differences are taken by fractions."""
+    center, rng = space.random_point(1, 3)[0], np.random.default_rng(n)
+    axes = turned(space.dim, np.geomspace(0.2, 1.0, space.dim))
+    shape = rd.Ellipsoid(space, center, axes, 0.4)
+    statistic = Moments("full", radius=shape.reach, axes=shape.narrowing)
+    allowed = Fraction(statistic.sensitivity(shape.ball, n, np.zeros(space.dim)))
+    unit = rng.standard_normal(space.dim)
+    unit /= np.linalg.norm(unit)
+
+    def moments(last):
+        rows = np.broadcast_to(axes @ unit * 0.4, (n, space.dim)).copy()
+        rows[-1] = axes @ last * 0.4
+        return np.concatenate(statistic.value(Bounded(points_at(rows, space, center), shape.ball), np.zeros(space.dim)))
+
+    def moved(last):
+        return sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(moments(last), here, strict=True))
+
+    here = moments(unit)
+    assert 0.999**2 < moved(-unit) / allowed**2 <= 1
+    for last in (-1.2 * unit, *rng.standard_normal((5, space.dim))):
+        assert moved(last) <= allowed**2
+
+
 def test_regions_of_a_summary_in_an_ellipsoid_hold_what_they_promise():
     """Of 300 releases of records of a skew law: each region misses in 20 % of them, within five standard errors; those
     of even noise of the same size, which a ball would have, do not."""

@@ -64,8 +64,9 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
-# Axes of summaries, C^⅛, are half as uneven as those with the least noise for a mean, which blur the dispersion.
-SHAPE_OF_SUMMARY = 1 / 8
+# A record that is moved takes more from the spread than from the mean: radii of summaries are that much more precise.
+# And their axes, C^⅛, are half as uneven as those with the least noise for a mean, which blur the dispersion.
+CARE_FOR_SPREAD, SHAPE_OF_SUMMARY = 3, 1 / 8
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -200,7 +201,8 @@ class Adaptive:
         of_step = math.log(self.favour) / (PRICE_OF_STEP[self.is_gaussian] * spare)
         of_list = self._strength_of_list(self.favour)
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
-        return max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
+        share = max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
+        return share if self.summary is None else min(CARE_FOR_SPREAD * share, max(share, most))
 
     @cached_property
     def look(self) -> float:
