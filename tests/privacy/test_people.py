@@ -21,7 +21,7 @@ from riemdp.io import identities as module
 from riemdp.io import people
 from riemdp.io.identities import identities
 from riemdp.io.stores import ParquetCells
-from riemdp.io.texts import Texts, spans
+from riemdp.io.texts import Texts, _texts
 from riemdp.privacy.bounded import Bounded
 
 
@@ -240,6 +240,7 @@ ALL_TEXTS = {
     "fixed": np.array,
     "variable": lambda texts: np.array(whole(texts), dtype=np.dtypes.StringDType()),
     "Arrow": lambda texts: pa.array(whole(texts), pa.large_string()),
+    "bytes": lambda texts: np.array([text.encode("utf-8", "surrogatepass")[:9] for text in texts]),
     "categories": lambda texts: pd.Categorical(whole(texts)),
     "with gaps": lambda texts: [None if len(text) == 3 else math.nan if len(text) == 4 else text for text in texts],
     "one of another type": lambda texts: [*texts[:-1], 5],
@@ -269,7 +270,7 @@ def test_texts_of_the_same_hash_stay_apart():
     from riemdp.kernels.texts import number_texts
 
     texts = [f"{i % 700}" for i in range(3000)]
-    piece = spans(texts)
+    piece = _texts(texts)
     for few in (1, 7):
         table, kept, ends, places = np.zeros(2048, np.int32), np.empty(2000, np.uint8), np.zeros(1025, np.int64), np.empty(3000, np.int32)
         hashes = np.uint64(2**64 - 1) - np.arange(3000, dtype=np.uint64) % 700 % few

@@ -22,7 +22,7 @@ from riemdp.errors import InputError
 from riemdp.io.cells import is_missing, listed
 from riemdp.io.sources import forget_pages, is_dask
 from riemdp.io.stores import ParquetCells, python_cells
-from riemdp.io.texts import ARROW_TEXTS, Texts, spans
+from riemdp.io.texts import ARROW_TEXTS, Texts
 
 Array = NDArray[Any]
 STEP = 2**18  # ids looked at at once
@@ -197,8 +197,8 @@ def _slices(ids: Any) -> Iterator[Array]:
 
 
 def _are_worth_compiled_code(records: int) -> bool:
-    """Worth loading it for; or, if such code is loaded, worth a call."""
-    return 2**19 <= records < 2**31 or (records >= 2**12 and "riemdp.kernels.blocks" in sys.modules)
+    """Worth loading it for, which takes as much memory as a dictionary; or, if such code is loaded, worth a call."""
+    return records < 2**31 and (records >= 2**21 or (records >= 2**12 and "riemdp.kernels.blocks" in sys.modules))
 
 
 def _of_texts(column: _Column) -> Identities | None:
@@ -212,24 +212,26 @@ def _numbered(column: _Column) -> tuple[Array, Array, int] | None:
 
     At -1, in places and in numbers: whatever is no text.
     """
-    texts, codes, start = Texts(), np.empty(column.shape, dtype=np.int32), 0
+    texts, codes, start = Texts(of_bytes=column.kind == "S"), np.empty(column.shape, dtype=np.int32), 0
     for piece in column.pieces():
         coded = _encoded(piece) if hasattr(piece, "indices") else piece
         is_coded = isinstance(coded, _Coded)
-        found = spans(coded.cells if is_coded else coded)
-        if found is None:
+        known = texts.places(coded.cells if is_coded else coded)
+        if known is None:
             return None
-        known = texts.places(found)
-        for here in _coded_slices(known, coded.places) if is_coded else [known]:
+        for here in _of_places(known, coded.places) if is_coded else [known]:
             codes[start : start + len(here)] = here
             start += len(here)
     blank = np.append(texts.blank(), True)
-    return codes, np.concatenate([blank[here] for here in _slices(codes)] or [codes < 0]), len(blank)
+    missing = np.empty(column.shape, dtype=bool)
+    for first in range(0, len(codes), STEP):
+        missing[first : first + STEP] = blank[codes[first : first + STEP]]
+    return codes, missing, len(blank)
 
 
-def _coded_slices(known: Array, places: Array) -> Iterator[Array]:
-    """What is known of the cells at these places, some at a time; that of none is last."""
-    known = np.append(known, known.dtype.type(-1))
+def _of_places(known: Array, places: Array) -> Iterator[Array]:
+    """What is known of the cells at these places, some at a time; of none, at -1, nothing is."""
+    known = np.append(known, np.int32(-1))
     return (known[here] for here in _slices(places))
 
 

@@ -32,15 +32,23 @@ class Spans(NamedTuple):
 
 
 class Texts:
-    """Different texts, in the order in which they first appear."""
+    """Different texts, in the order in which they first appear; or different bytes of NumPy's, which are no texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_bytes: bool = False) -> None:
+        self.of_bytes = of_bytes
         self.keys = np.frombuffer(os.urandom(16), dtype=np.uint64).tolist()
         self.count, self.kept = 0, np.empty(2**16, dtype=np.uint8)
         self.table, self.ends = np.zeros(2**12, dtype=np.int32), np.zeros(2**11 + 1, dtype=np.int64)
 
-    def places(self, texts: Spans) -> Array:
-        """Say of each text which of the different ones it is, -1 if it is none; whichever is new is kept."""
+    def places(self, piece: Any) -> Array | None:
+        """Which of the different texts each of these ids is, -1 if it is missing; whichever is new is kept.
+
+        None if some id is neither a text nor missing.
+        """
+        texts = _bytes(piece) if self.of_bytes else _texts(piece)
+        return None if texts is None else self._places(texts)
+
+    def _places(self, texts: Spans) -> Array:
         from riemdp.kernels.texts import number_texts
 
         data, starts, stops = texts
@@ -80,9 +88,9 @@ class Texts:
         _, starts, stops = self._all()
         first = np.where(starts < stops, self.kept[np.minimum(starts, len(self.kept) - 1)], 0)
         blank = (first <= ord(" ")) | (first > LAST_ASCII)
-        for place in np.flatnonzero(blank):
-            text = self.kept[starts[place] : stops[place]].tobytes()
-            blank[place] = not text.decode(errors="replace").strip()
+        for place in np.flatnonzero(blank).tolist():
+            found = self.kept[starts[place] : stops[place]].tobytes()
+            blank[place] = not (found if self.of_bytes else found.decode(errors="replace")).strip()
         return np.asarray(blank)
 
 
@@ -92,12 +100,16 @@ def _longer(array: Array, used: int, room: int) -> Array:
     return longer
 
 
-def spans(piece: Any) -> Spans | None:
-    """The texts of a piece of ids, in UTF-8; None if some id is neither a text nor missing."""
+def _bytes(piece: Any) -> Spans | None:
+    """Those of an array of them; None for anything else."""
+    is_array = isinstance(piece, np.ndarray) and piece.dtype.kind == "S" and piece.dtype.itemsize > 0
+    return _of_one_width(np.ascontiguousarray(piece).view(np.uint8), piece) if is_array else None
+
+
+def _texts(piece: Any) -> Spans | None:
+    """Texts in UTF-8; None if some id is neither a text nor missing."""
     if hasattr(piece, "buffers"):
         return _of_arrow(piece)
-    if isinstance(piece, np.ndarray) and piece.dtype.kind == "S" and piece.dtype.itemsize:
-        return _of_one_width(np.ascontiguousarray(piece).view(np.uint8), piece)
     if isinstance(piece, np.ndarray) and piece.dtype.kind == "U" and piece.dtype.itemsize:
         points = np.ascontiguousarray(piece, dtype=piece.dtype.newbyteorder("=")).view(np.uint32)
         if points.max(initial=0) <= LAST_ASCII:
@@ -125,7 +137,7 @@ def _of_cells(cells: Sequence[Any]) -> Spans | None:
 
 
 def _of_strings(texts: Sequence[str]) -> Spans:
-    """One after the other, and where each ends: in characters, then in bytes, of which those within one are 10xxxxxx."""
+    """One after the other, and where each ends: in characters, then in bytes; 10xxxxxx begins no character."""
     whole, lengths = "".join(texts), np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     data = np.frombuffer(whole.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     ends = np.concatenate(([0], np.cumsum(lengths)))
@@ -140,7 +152,8 @@ def _of_arrow(column: Any) -> Spans | None:
     if kind is None:
         return None
     _, places, texts = column.buffers()
-    ends = np.frombuffer(places or bytes(8), dtype=kind)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    here = slice(column.offset, column.offset + len(column) + 1)
+    ends = np.frombuffer(places or bytes(8), dtype=kind)[here].astype(np.int64)
     data = np.frombuffer(texts or b"", dtype=np.uint8)
     is_text = column.is_valid().to_numpy(zero_copy_only=False)
     return Spans(data, np.where(is_text, ends[:-1], -1), ends[1:])
