@@ -65,7 +65,7 @@ class Texts:
         from riemdp.kernels.texts import hash_texts
 
         hashes = np.empty(len(texts.starts), dtype=np.uint64)
-        hash_texts(*texts, *self.keys, hashes)
+        hash_texts(texts.data, texts.starts, texts.stops, self.keys[0], self.keys[1], hashes)
         return hashes
 
     def _make_room(self, size: int) -> None:

@@ -16,20 +16,22 @@ from numpy.typing import NDArray
 from riemdp.kernels.blocks import inlined, options
 
 Array = NDArray[Any]
+Word = np.uint64
 _bytes, _places = ArrayType(uint8, 1, "C", readonly=True), ArrayType(int64, 1, "C", readonly=True)
+_two = UniTuple(int64, 2)  # type: ignore[no-untyped-call]
 _hashes = ArrayType(uint64, 1, "C", readonly=True)
 # "somepseudorandomlygeneratedbytes", as SipHash begins
 BEGIN = tuple(np.frombuffer(b"uespemosmodnarodarenegylsetybdet", dtype="<u8"))
-BYTE, LENGTH, WORD, END = np.uint64(8), np.uint64(56), np.uint64(64), np.uint64(0xFF)
+BYTE, LENGTH, BITS, END = np.uint64(8), np.uint64(56), np.uint64(64), np.uint64(0xFF)
 
 
 @inlined
-def _turned(x: int, bits: int) -> int:
-    return (x << np.uint64(bits)) | (x >> (WORD - np.uint64(bits)))
+def _turned(x: Word, bits: int) -> Word:
+    return (x << np.uint64(bits)) | (x >> (BITS - np.uint64(bits)))
 
 
 @inlined
-def _round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
+def _round(a: Word, b: Word, c: Word, d: Word) -> tuple[Word, Word, Word, Word]:
     """One round of SipHash."""
     a, c = a + b, c + d
     b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
@@ -39,7 +41,7 @@ def _round(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _word(data: Array, start: int, stop: int) -> int:
+def _word(data: Array, start: int, stop: int) -> Word:
     """Up to eight bytes, the first one lowest."""
     word = np.uint64(0)
     for i in range(stop - 1, start - 1, -1):
@@ -48,10 +50,15 @@ def _word(data: Array, start: int, stop: int) -> int:
 
 
 @njit(void(_bytes, _places, _places, uint64, uint64, uint64[::1]), **options)
-def hash_texts(data: Array, starts: Array, stops: Array, key: int, other: int, hashes: Array) -> None:
-    """SipHash-1-3 of every data[start:stop]: without the keys nobody can tell which texts have the same."""
+def hash_texts(data: Array, starts: Array, stops: Array, key: Word, other: Word, hashes: Array) -> None:
+    """SipHash-1-3 of every data[start:stop]: without the keys nobody can tell which texts have the same.
+
+    What starts below 0 is no text, and has none.
+    """
     for i in range(starts.shape[0]):
-        start, stop = max(starts[i], 0), stops[i]
+        start, stop = starts[i], stops[i]
+        if start < 0:
+            continue
         a, b, c, d = key ^ BEGIN[0], other ^ BEGIN[1], key ^ BEGIN[2], other ^ BEGIN[3]
         last = start + (stop - start) // 8 * 8
         for j in range(start, last, 8):
@@ -67,7 +74,7 @@ def hash_texts(data: Array, starts: Array, stops: Array, key: int, other: int, h
 
 
 @njit(
-    UniTuple(int64, 2)(_bytes, _places, _places, _hashes, int32[::1], uint8[::1], int64[::1], int64, int32[::1]),
+    _two(_bytes, _places, _places, _hashes, int32[::1], uint8[::1], int64[::1], int64, int32[::1]),
     **options,
 )
 def number_texts(
