@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +21,7 @@ from riemdp.io import identities as module
 from riemdp.io import people
 from riemdp.io.identities import identities
 from riemdp.io.stores import ParquetCells
+from riemdp.io.texts import Texts, _texts
 from riemdp.privacy.bounded import Bounded
 
 
@@ -86,9 +90,8 @@ FORMS = {
 
 @pytest.fixture(params=["dictionary", "compiled"])
 def either_code(request, monkeypatch):
-    """Texts of one width through a dictionary, and through compiled code."""
-    compiled = request.param == "compiled"
-    monkeypatch.setattr(module, "_are_worth_compiled_code", lambda ids: compiled and ids.dtype.kind in "US")
+    """Texts through a dictionary, and through compiled code."""
+    monkeypatch.setattr(module, "_are_worth_compiled_code", lambda records: request.param == "compiled")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -223,16 +226,71 @@ def test_texts_are_equal_if_all_characters_are(kind, either_code, monkeypatch):
         assert (found.codes.tolist(), found.count) == in_turn(ids.tolist(), lambda cell: not cell.strip())
 
 
-def test_texts_of_the_same_hash_stay_apart():
-    """In a table that is all but full most are found where another was looked for; and nothing depends on the key."""
-    from riemdp.kernels.texts import number_rows
+LETTERS = ["a", "b", " ", "\0", "\n", "\x1f", "ä", "\u2003", "\u3000", "中", "😀", "\ud800", "\udc00", "\x85"]
 
-    rows = np.random.default_rng(8).integers(0, 40, (5000, 2)).astype(np.uint64)
-    codes, count = in_turn(map(tuple, rows.tolist()))
-    for key in (0, 1, 2**64 - 1):
-        table, kept, places = np.zeros(2048, np.int32), np.empty((2047, 2), np.uint64), np.empty(5000, np.int32)
-        assert number_rows(rows, key, table, kept, 0, places) == count == 1547
-        assert places.tolist() == codes
+
+def whole(texts):
+    """Without half characters, which only Python and NumPy hold."""
+    return [text.replace("\ud800", "").replace("\udc00", "") for text in texts]
+
+
+ALL_TEXTS = {
+    "list": lambda texts: texts,
+    "objects": lambda texts: np.array(texts, dtype=object),
+    "fixed": np.array,
+    "variable": lambda texts: np.array(whole(texts), dtype=np.dtypes.StringDType()),
+    "Arrow": lambda texts: pa.array(whole(texts), pa.large_string()),
+    "bytes": lambda texts: np.array([text.encode("utf-8", "surrogatepass")[:9] for text in texts]),
+    "categories": lambda texts: pd.Categorical(whole(texts)),
+    "with gaps": lambda texts: [None if len(text) == 3 else math.nan if len(text) == 4 else text for text in texts],
+    "one of another type": lambda texts: [*texts[:-1], 5],
+    "one of another class": lambda texts: [*texts[:-1], np.str_(texts[0])],
+    "some bytes": lambda texts: [text.encode("utf-8", "replace") if len(text) == 2 else text for text in texts],
+}
+
+
+@pytest.mark.parametrize("form", ALL_TEXTS)
+def test_the_table_of_texts_says_what_a_dictionary_says(form, monkeypatch):
+    """Of any length and characters, in any pieces, with room that has to grow."""
+    rng = np.random.default_rng(9)
+    texts = ["".join(rng.choice(LETTERS, rng.integers(0, 6))) * int(rng.integers(1, 4)) for _ in range(6000)]
+    texts[1000] = texts[2000] = "long" * 40_000
+    ids = ALL_TEXTS[form](texts)
+    monkeypatch.setattr(module, "STEP", 999)
+    found = []
+    for compiled in (False, True):
+        monkeypatch.setattr(module, "_are_worth_compiled_code", lambda records, compiled=compiled: compiled)
+        found.append(identities(ids, 6000))
+    assert np.array_equal(found[0].codes, found[1].codes)
+    assert found[0].count == found[1].count > 2500
+
+
+def test_texts_of_the_same_hash_stay_apart():
+    """In a table whose hashes are all the same, or few, texts are found by their bytes alone."""
+    from riemdp.kernels.texts import number_texts
+
+    texts = [f"{i % 700}" for i in range(3000)]
+    piece = _texts(texts)
+    for few in (1, 7):
+        table, kept, ends, places = np.zeros(2048, np.int32), np.empty(2000, np.uint8), np.zeros(1025, np.int64), np.empty(3000, np.int32)
+        hashes = np.uint64(2**64 - 1) - np.arange(3000, dtype=np.uint64) % 700 % few
+        assert number_texts(*piece, hashes, table, kept, ends, 0, places) == (3000, 700)
+        assert places.tolist() == in_turn(texts)[0]
+
+
+@pytest.mark.skipif(sys.hash_info.algorithm != "siphash13", reason="Python's own hash is another one here")
+@pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 247])
+def test_the_hash_is_siphash(length):
+    """The one that Python itself uses, whose keys are 0 if it is told so; those of tables are their own."""
+    from riemdp.kernels.texts import hash_texts
+
+    text = bytes(range(1, 248))[:length]
+    code = f"print(hash({text!r}))"
+    theirs = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": "0"}, capture_output=True, text=True, check=True)
+    mine = np.empty(1, np.uint64)
+    hash_texts(np.frombuffer(text, np.uint8), np.array([0]), np.array([length]), 0, 0, mine)
+    assert mine.view(np.int64)[0] == int(theirs.stdout)
+    assert Texts().keys != Texts().keys
 
 
 def test_long_numbers_are_not_cut():

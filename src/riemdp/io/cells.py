@@ -51,6 +51,31 @@ def equals_itself(label: Any) -> bool:
         return False
 
 
+def is_missing(cell: Any) -> bool:
+    """Whether an id is none: an empty text, or nothing that equals itself."""
+    try:
+        return not cell.strip() if isinstance(cell, str | bytes) else not equals_itself(cell)
+    except Exception:  # of a text of one's own
+        return True
+
+
+def listed(piece: Any) -> Sequence[Any]:
+    """The cells of an array as Python's objects; bytes for texts that are none, with characters that do not exist."""
+    if not isinstance(piece, np.ndarray):
+        return piece  # type: ignore[no-any-return]
+    try:
+        return piece.tolist()  # type: ignore[no-any-return]
+    except Exception:
+        return [_text(piece[place : place + 1]) for place in range(len(piece))]
+
+
+def _text(cell: Array) -> Any:
+    try:
+        return cell.tolist()[0]
+    except Exception:
+        return cell.tobytes().rstrip(b"\0")
+
+
 def places(labels: Iterable[Any], classes: Sequence[Any]) -> Array:
     """The place of each label among the classes, which are public; NO_CLASS for whatever is none of them."""
     known = {label: place for place, label in enumerate(classes)}

@@ -19,15 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.errors import InputError
-from riemdp.io.cells import equals_itself
+from riemdp.io.cells import is_missing, listed
 from riemdp.io.sources import forget_pages, is_dask
 from riemdp.io.stores import ParquetCells, python_cells
+from riemdp.io.texts import ARROW_TEXTS, Texts
 
 Array = NDArray[Any]
 STEP = 2**18  # ids looked at at once
 NUMBERS = "iubfmM"  # kinds of arrays whose ids are 64 bits each, or fewer
-TEXT = (str, bytes)
-TEXTS = "US"  # kinds of arrays of texts of one width
 CODED = "coded"  # the kind of columns that say which of some cells each id is
 
 
@@ -46,7 +45,7 @@ class Identities:
 class _Coded:
     """Ids as places among cells, -1 where there is none."""
 
-    cells: Sequence[Any]
+    cells: Any  # a list, or an array of Arrow
     places: Array
 
 
@@ -56,14 +55,14 @@ class _Column:
 
     shape: tuple[Any, ...]
     kind: str
-    pieces: Callable[[], Iterable[Any]]  # arrays, lists of cells, or coded ids
+    pieces: Callable[[], Iterable[Any]]  # arrays, lists of cells; if coded, coded ids or arrays of Arrow
 
 
 def identities(groups: Any, records: int | None = None) -> Identities:
     """The people of so many records, or of however many; an InputError if there is not one id for each.
 
-    Beside the ids themselves, memory is at most 16 bytes a record; for texts and objects also what Python needs to
-    know each person's.
+    Beside the ids themselves, memory is at most 16 bytes a record; for texts also their bytes and some 40 more for
+    each person, for objects what Python needs to know each person's.
     """
     if isinstance(groups, Identities):
         return groups
@@ -73,9 +72,9 @@ def identities(groups: Any, records: int | None = None) -> Identities:
         is_named = records is not None and column.shape == (records + 1,)
         hint = " If the first is the column's name, leave it out, or say so: FILE:NAME." if is_named else ""
         raise InputError(f"groups has shape {column.shape}: pass one id for each {how_many}.{hint}")
-    if column.kind == CODED:
-        return _of_codes(column)
-    return _of_numbers(column) if column.kind in NUMBERS else _of_cells(column)
+    if column.kind in NUMBERS:
+        return _of_numbers(column)
+    return _of_texts(column) or (_of_codes if column.kind == CODED else _of_cells)(column)
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -91,14 +90,14 @@ def _column(groups: Any) -> _Column:
     if is_dask(groups):
         return _of_dask(groups)
     if isinstance(groups, ParquetCells):
-        return _Column(groups.shape, CODED, lambda: map(_encoded, groups.chunks()))
+        return _Column(groups.shape, CODED, lambda: _pieces(groups.chunks()))
     categories = getattr(groups, "cat", groups)
     if hasattr(categories, "codes") and hasattr(categories, "categories"):  # of pandas
         return _of_categories(np.asarray(categories.codes), categories.categories)
     if isinstance(groups, Sequence) and not isinstance(groups, str | bytes):
         return _of_list(groups)
     if (arrow := _arrow(groups)) is not None:
-        return _Column((len(arrow),), CODED, lambda: map(_encoded, getattr(arrow, "chunks", [arrow])))
+        return _Column((len(arrow),), CODED, lambda: _pieces(getattr(arrow, "chunks", [arrow])))
     if hasattr(getattr(groups, "dtype", None), "numpy_dtype"):  # numbers of pandas, some of which may be missing
         return _of_array(_masked(groups))
     return _of_array(groups)
@@ -114,8 +113,6 @@ def _of_array(groups: Any) -> _Column:
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
     if isinstance(ids, np.ma.MaskedArray) and ids.ndim == 1 and _kind(ids.dtype) not in NUMBERS:
         return _of_list(ids.tolist())
-    if len(ids.shape) == 1 and _are_worth_compiled_code(ids):
-        return _Column(tuple(ids.shape), CODED, lambda: [_different_texts(ids)])
     return _Column(tuple(ids.shape), _kind(ids.dtype), lambda: _slices(ids))
 
 
@@ -154,14 +151,24 @@ def _arrow(groups: Any) -> Any:
     return None
 
 
-def _encoded(chunk: Any) -> _Coded:
+def _pieces(chunks: Iterable[Any]) -> Iterator[Any]:
+    """Arrays of Arrow; those of texts in slices."""
+    for chunk in chunks:
+        step = STEP if str(chunk.type) in ARROW_TEXTS else max(len(chunk), 1)
+        yield from (chunk.slice(start, step) for start in range(0, len(chunk), step))
+
+
+def _encoded(piece: Any) -> _Coded:
     """An Arrow array as places among its different cells; as many as there are ids, if Arrow cannot compare them."""
+    if isinstance(piece, _Coded):
+        return piece
     try:
-        coded = chunk if hasattr(chunk, "indices") else chunk.dictionary_encode()
+        coded = piece if hasattr(piece, "indices") else piece.dictionary_encode()
     except NotImplementedError:  # for the type, which is public
-        return _Coded(python_cells(chunk), np.arange(len(chunk)))
-    places = coded.indices.cast("int64").fill_null(-1)
-    return _Coded(python_cells(coded.dictionary), places.to_numpy())
+        return _Coded(piece, np.arange(len(piece)))
+    places = coded.indices
+    signed = places.cast("int64") if str(places.type).startswith("u") else places
+    return _Coded(coded.dictionary, signed.fill_null(-1).to_numpy())
 
 
 def _of_dask(groups: Any) -> _Column:
@@ -186,59 +193,46 @@ def _slices(ids: Any) -> Iterator[Array]:
         forget_pages(piece)
 
 
-# --- texts of one width: compared by compiled code ---------------------------------------------------------------
+# --- many texts: a table of their bytes ---------------------------------------------------------------------------
 
 
-def _are_worth_compiled_code(ids: Any) -> bool:
-    """Worth loading it for; or, if such code is loaded, worth a call."""
-    if ids.dtype.kind not in TEXTS or not ids.dtype.itemsize:
-        return False
-    records = ids.shape[0]
-    return bool(records >= 2**21 or (records >= 2**12 and "riemdp.kernels.blocks" in sys.modules))
+def _are_worth_compiled_code(records: int) -> bool:
+    """Worth loading it for, which takes as much memory as a dictionary; or, if such code is loaded, worth a call."""
+    return records < 2**31 and (records >= 2**21 or (records >= 2**12 and "riemdp.kernels.blocks" in sys.modules))
 
 
-def _different_texts(ids: Any) -> _Coded:
-    """Which of the different texts each is: they are equal if and only if all their characters are."""
-    texts, places, start = _Texts(ids.dtype), np.empty(ids.shape, dtype=np.int32), 0
-    for piece in _slices(ids):
-        stop = start + len(piece)
-        texts.number(texts.words(piece), places[start:stop])
-        start = stop
-    return _Coded(_listed(texts.known()), places)
+def _of_texts(column: _Column) -> Identities | None:
+    """People whose ids are texts; None if some are neither texts nor missing."""
+    found = _numbered(column) if _are_worth_compiled_code(column.shape[0]) else None
+    return None if found is None else _people(*_in_turn(*found))
 
 
-class _Texts:
-    """Different texts of one width, as words of 64 bits, in the order in which they first appear."""
+def _numbered(column: _Column) -> tuple[Array, Array, int] | None:
+    """The number of each id's text, which of them are missing, and how many numbers there are; the table is gone then.
 
-    def __init__(self, dtype: np.dtype[Any], room: int = 1) -> None:
-        characters = dtype.itemsize // (4 if dtype.kind == "U" else 1)
-        few = 2 if dtype.kind == "U" else 8  # characters in a word
-        self.dtype = np.dtype(f"{dtype.kind}{-(-characters // few) * few}")
-        self.key, self.count = hash("texts") & (2**64 - 1), 0  # another in every process, as for Python's own tables
-        self._make(room)
+    At -1, in places and in numbers: whatever is no text.
+    """
+    texts, codes, start = Texts(of_bytes=column.kind == "S"), np.empty(column.shape, dtype=np.int32), 0
+    for piece in column.pieces():
+        coded = _encoded(piece) if hasattr(piece, "indices") else piece
+        is_coded = isinstance(coded, _Coded)
+        known = texts.places(coded.cells if is_coded else coded)
+        if known is None:
+            return None
+        for here in _of_places(known, coded.places) if is_coded else [known]:
+            codes[start : start + len(here)] = here
+            start += len(here)
+    blank = np.append(texts.blank(), True)
+    missing = np.empty(column.shape, dtype=bool)
+    for first in range(0, len(codes), STEP):
+        missing[first : first + STEP] = blank[codes[first : first + STEP]]
+    return codes, missing, len(blank)
 
-    def _make(self, room: int) -> None:
-        """Empty places for so many texts, of which the system gives memory to those that are used."""
-        self.table = np.zeros(2 << room.bit_length(), dtype=np.int32)
-        self.kept, self.count = np.empty((room, self.dtype.itemsize // 8), dtype=np.uint64), 0
 
-    def words(self, piece: Array) -> Array:
-        """The characters of texts, one text in a row."""
-        return np.ascontiguousarray(piece, dtype=self.dtype).view(np.uint64).reshape(len(piece), -1)
-
-    def number(self, rows: Array, places: Array) -> None:
-        """Say of each text which of the different ones it is; whichever is new is kept."""
-        from riemdp.kernels.texts import number_rows
-
-        if self.count + len(rows) > len(self.kept):
-            known = self.kept[: self.count]
-            self._make(2 * (self.count + len(rows)))
-            self.number(known, np.empty(len(known), dtype=np.int32))
-        self.count = number_rows(rows, self.key, self.table, self.kept, self.count, places)
-
-    def known(self) -> Array:
-        """The different texts, in the order in which they came."""
-        return self.kept[: self.count].view(self.dtype)[:, 0]
+def _of_places(known: Array, places: Array) -> Iterator[Array]:
+    """What is known of the cells at these places, some at a time; of none, at -1, nothing is."""
+    known = np.append(known, np.int32(-1))
+    return (known[here] for here in _slices(places))
 
 
 # --- texts and objects: a dictionary ---------------------------------------------------------------------------
@@ -269,41 +263,17 @@ class _Numbers(defaultdict[Any, int]):
     def missing(self) -> Array:
         """Whether each number that was given is that of no id, so that each of its records is somebody else's."""
         missing = np.zeros(next(self._turn), dtype=bool)
-        missing[[number for cell, number in self.items() if _is_missing(cell)]] = True
+        missing[[number for cell, number in self.items() if is_missing(cell)]] = True
         return missing
-
-
-def _is_missing(cell: Any) -> bool:
-    try:
-        return not cell.strip() if isinstance(cell, TEXT) else not equals_itself(cell)
-    except Exception:  # of a text of one's own
-        return True
 
 
 def _of_cells(column: _Column) -> Identities:
     numbers, start = _Numbers(), 0
     ranks = np.empty(column.shape, dtype=np.int64)
     for piece in column.pieces():
-        ranks[start : start + len(piece)] = numbers.all(_listed(piece))
+        ranks[start : start + len(piece)] = numbers.all(listed(piece))
         start += len(piece)
     return _without_missing(numbers, ranks, np.zeros(column.shape, dtype=bool))
-
-
-def _listed(piece: Any) -> Sequence[Any]:
-    """The cells of an array as Python's objects; bytes for texts that are none, with characters that do not exist."""
-    if not isinstance(piece, np.ndarray):
-        return piece  # type: ignore[no-any-return]
-    try:
-        return piece.tolist()  # type: ignore[no-any-return]
-    except Exception:
-        return [_text(piece[place : place + 1]) for place in range(len(piece))]
-
-
-def _text(cell: Array) -> Any:
-    try:
-        return cell.tolist()[0]
-    except Exception:
-        return cell.tobytes().rstrip(b"\0")
 
 
 def _of_codes(column: _Column) -> Identities:
@@ -318,8 +288,10 @@ def _look_up(column: _Column, numbers: _Numbers, ranks: Array, missing: Array) -
     """The number of each id's cell, and which ids have none; apart, so that the column's pieces are gone then."""
     start = 0
     for piece in column.pieces():
-        known = np.array([*numbers.all(piece.cells), 0])  # at -1: whatever is missing
-        for places in _slices(piece.places):
+        coded = _encoded(piece)
+        cells = python_cells(coded.cells) if hasattr(coded.cells, "buffers") else coded.cells
+        known = np.array([*numbers.all(cells), 0])  # at -1: whatever is missing
+        for places in _slices(coded.places):
             stop = start + len(places)
             ranks[start:stop], missing[start:stop] = known[places], places < 0
             start = stop
@@ -392,4 +364,4 @@ def _in_turn(ranks: Array, missing: Array, count: int) -> tuple[Array, int]:
 
 
 def _people(codes: Array, count: int) -> Identities:
-    return Identities(codes.astype(np.int32) if count < 2**31 else codes, count)
+    return Identities(codes.astype(np.int32, copy=False) if count < 2**31 else codes, count)
