@@ -722,7 +722,7 @@ def test_descriptors_of_a_folder_of_pictures(here):
         ([*AUDIT], "no privacy option"),
         ([*AUDIT, "--epsilon", "x"], "--epsilon"),
         ([*AUDIT, "--epsilon", "-1"], "epsilon = -1.0"),
-        ([*AUDIT, "--epsilon", "1", "--mechanism", "mcmc"], "mechanism = 'mcmc'"),
+        ([*AUDIT, "--epsilon", "1", "--mechanism", "mcmc"], "--mechanism mcmc"),
         ([*AUDIT, "--epsilon", "1", "--draws", "3"], "draws = 3"),
         ([*AUDIT, "--epsilon", "1", "--radius", "9"], "radius = 9.0"),
         ([*AUDIT, "--epsilon", "1", "--center", "identity"], "--center identity"),

@@ -98,7 +98,7 @@ def test_loads_nothing(pages, name):
 def test_says_what_matters(pages, releases, name):
     release, words = releases[name], Page(pages[name]).words
     assert plots.symbolic(release.guarantee) in words
-    for text in (*release.guarantee.assumptions, release.mechanism, release.version, repr(release.space)):
+    for text in (*release.guarantee.assumptions, release.mechanism, release.version, repr(report.spaces(release)[0])):
         assert text in words
     for number in (release.scale, release.sensitivity, release.radius):
         assert f"{number:.6g}" in words
@@ -337,6 +337,29 @@ def test_a_private_ball_is_called_private(adaptive):
     assert "Each step is private" in Page(report._stages(found)).words
     assert report._stages(given) == ""
     assert all("public centre and ball" in alt for alt in Page(report._picture(given)).alts)
+
+
+def test_what_steps_were_for_is_said_of_each_kind():
+    """A median's steps and a regression's rounds find no ball, and steps that are alike are one row."""
+    space, t = rd.SPDAffine(2), np.linspace(0.0, 1.0, 300)
+    X, ball = space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5)
+    median, fit = rd.private_median(X, ball, "mu=1"), rd.private_regression(X, t, ball, "mu=1", t_bounds=(0, 1))
+    of_median, of_fit = (words_apart(report.report_html(release)) for release in (median, fit))
+    assert "How it was found Step by step" in of_median
+    assert re.search(r"step, \d+ times", of_median)
+    assert "the median of the records as moved into the ball is" in of_median
+    assert "How it was found Each round" in of_fit
+    assert "the value is the point at t = 0.5" in of_fit
+    assert "the middle of the geodesic of the records as moved into the ball is" in of_fit
+    assert "How the ball was found" not in of_median + of_fit
+    moved = rd.private_regression(np.eye(2) * np.exp(t)[:, None, None], t, ball, "mu=9", t_bounds=(0, 1), adapt=True)
+    assert "private radius" in words_apart(report.report_html(moved))
+
+
+def test_people_are_not_taken_for_their_records():
+    space, ids = rd.SPDAffine(2), np.arange(300) // 3
+    release = rd.private_mean(space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5), "mu=1", groups=ids, unit="patient")
+    assert "of 100 patients, each with positive definite 2 × 2 matrices" in words_apart(report.report_html(release))
 
 
 def test_a_summary_says_how_the_records_spread():

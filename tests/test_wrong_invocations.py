@@ -63,7 +63,7 @@ WRONG = {
     "centre of another size": ("mean X.npy --space spd-affine --center center2.npy --radius 1 --epsilon 1", "shape (2, 2)"),
     "centre no point": ("mean X.npy --space spd-affine --center negative.npy --radius 1 --epsilon 1", "--center negative.npy"),
     "ball given twice": (f"{MEAN} --eigenvalues 1 2", "leave out --center"),
-    "eigenvalues the wrong way": ("mean X.npy --space spd-affine --eigenvalues 2 1 --epsilon 1", "low = 2"),
+    "eigenvalues the wrong way": ("mean X.npy --space spd-affine --eigenvalues 2 1 --epsilon 1", "--eigenvalues 2.0 1.0: pass"),
     "one eigenvalue": ("mean X.npy --space spd-affine --epsilon 1 --eigenvalues 2", "--eigenvalues"),
     "eigenvalues of directions": ("mean sphere.npy --space sphere --eigenvalues 1 2 --epsilon 1", "eigenvalue bounds"),
     "footpoint missing": (f"{MEAN} --mechanism wrapped-laplace --footpoint none.npy", "--footpoint none.npy"),
@@ -88,13 +88,18 @@ WRONG = {
     "compare with itself": ("compare plane.json plane.json", "two groups of different people"),
     "compare other spaces": ("compare plane.json round.json --report old2.html --plot old2.png", "of different spaces"),
     "compare with a mean": ("compare plane.json mean-only.json", "does not tell how much records vary: pass what riemdp summary --out wrote"),
-    "compare with an array": ("compare plane.json X.npy", "X.npy"),
+    "compare with an array": ("compare plane.json X.npy", "'X.npy' is not JSON: pass a file that riemdp summary --out wrote"),
+    "compare with what is no release": ("compare plane.json nothing.json", "nothing.json: the data are not those of a release: pass what riemdp summary --out wrote"),
+    "classify by a summary": ("classify predict X.npy --model plane.json --out labels.csv", "plane.json is no classifier: pass what riemdp classify fit --out wrote"),
+    "bounds the wrong way": (f"regress X.npy {PLACE} --mu 5 --on t.npy --bounds 90 20", "--bounds 90.0 20.0: pass the lower bound first"),
+    "bounds that are no numbers": (f"regress X.npy {PLACE} --mu 5 --on t.npy --bounds twenty 90", "--bounds"),
+    "unit without groups": (f"{MEAN} --unit patient", "--unit patient needs --groups"),
     "compare over a file": ("compare plane.json plane2.json --plot old.png", "exists already"),
     "compare onto itself": ("compare plane.json plane2.json --report plane.json", "--report plane.json"),
     # mechanisms
-    "typo in mechanism": (f"{MEAN} --mechanism wraped-laplace {KEEP}", "mechanism = 'wraped-laplace'"),
-    "typo in statistic": (f"{MEAN} --statistic median", "statistic = 'median'"),
-    "typo in calibration": (f"{MEAN} --calibration exact", "calibration = 'exact'"),
+    "typo in mechanism": (f"{MEAN} --mechanism wraped-laplace {KEEP}", "--mechanism wraped-laplace: pass"),
+    "typo in statistic": (f"{MEAN} --statistic median", "--statistic median: pass"),
+    "typo in calibration": (f"{MEAN} --calibration exact", "--calibration exact: pass"),
     "mechanism without that guarantee": (f"{MEAN} --mechanism wrapped-gaussian {KEEP}", "riemdp: "),
     "baseline of another space": (f"{MEAN} --mechanism pointwise-laplace", "riemdp: "),
     # data
@@ -161,7 +166,7 @@ WRONG = {
     "altered ledger": (f"mean X.npy {PLACE} --mu 0.1 --ledger altered.db {KEEP}", "is damaged"),
     "output over the ledger": (f"mean X.npy {PLACE} --mu 0.1 --ledger ledger.json --budget-mu 1 --out ledger.json", "would overwrite"),
     "new ledger, bad data": (f"mean none.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1", "none.npy"),
-    "new ledger, bad mechanism": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1 --mechanism x", "mechanism = 'x'"),
+    "new ledger, bad mechanism": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-mu 1 --mechanism x", "--mechanism x: pass"),
     "new ledger, impossible mechanism": (f"{MEAN} --ledger new.db --budget-epsilon 1 --mechanism wrapped-gaussian", "riemdp: "),
     "new ledger, no place for this type": (f"mean X.npy {PLACE} --mu 0.1 --ledger new.db --budget-epsilon 1", "cannot be counted by a budget of differential privacy"),
     "(epsilon, delta) on a GDP ledger": (f"{MEAN} --delta 1e-6 --ledger ledger.db {KEEP}", "ask for GDP(mu) or PureDP(epsilon)"),
@@ -196,7 +201,7 @@ WRONG = {
     "descriptors: no pictures": ("descriptors folder --out D.npy", "holds no pictures"),
     "descriptors: over the images": ("descriptors images.npy --out images.npy", "would overwrite"),
     "audit: too many draws": (f"{AUDIT} --epsilon 1 --draws 99999999999999999999", "--draws"),
-    "audit: unknown mechanism": (f"{AUDIT} --epsilon 1 --mechanism x", "mechanism = 'x'"),
+    "audit: unknown mechanism": (f"{AUDIT} --epsilon 1 --mechanism x", "--mechanism x: pass"),
 }  # fmt: skip
 
 REFUSED = {
@@ -223,6 +228,7 @@ def files(tmp_path_factory):
     np.savez(place / "two.npz", a=X, b=X)
     np.save(place / "wide.npy", np.zeros((3, 2049)))
     np.save(place / "one.npy", np.zeros((1, 2)))
+    np.save(place / "t.npy", np.zeros(len(X)))
     plane, around = rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.Ball(rd.Sphere(2), [0, 0, 1.0], 1.0)
     for name, seed in (("plane", 0), ("plane2", 1)):
         rd.private_summary(rd.Euclidean(2).random_point(200, seed), plane, "mu=5").save(place / f"{name}.json")
@@ -234,7 +240,7 @@ def files(tmp_path_factory):
         archive.writestr("X.npy", promise.getvalue())
     contents = {
         "short.npy": short, "empty.npy": b"", "empty.csv": b"", "X.mat": b"x", "text.npy": b"no array", "text.npz": b"no zip",
-        "text.parquet": b"no table", "semicolons.csv": b"1;0;0;1\n1;0;0;1\n", "ids.csv": b"x,1,0,0,0,1,0,0,0,1\ny,1,0,0,0,1,0,0,0,1\n",
+        "text.parquet": b"no table", "nothing.json": b"{}", "semicolons.csv": b"1;0;0;1\n1;0;0;1\n", "ids.csv": b"x,1,0,0,0,1,0,0,0,1\ny,1,0,0,0,1,0,0,0,1\n",
     }  # fmt: skip
     for name, content in contents.items():
         (place / name).write_bytes(content)

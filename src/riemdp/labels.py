@@ -59,8 +59,9 @@ def error_of_one(release: Release) -> float:
 
 def kind_of_ball(release: Release) -> str:
     """Whether the ball in which noise was drawn was given, 'public', or paid for and found, 'private'."""
-    is_given = not release.stages or release.statistic == MEDIAN  # whose steps leave the ball as it was
-    return "public" if is_given else "private"
+    # A median's steps leave the ball as it was; what finds a smaller one ends with its radius.
+    is_found = release.statistic != MEDIAN and any(stage.task == "radius" for stage in release.stages)
+    return "private" if is_found else "public"
 
 
 def clipping_words(release: Release) -> str:

@@ -21,7 +21,7 @@ from riemdp.comparison import Comparison
 from riemdp.display import Numbers, Page, Table, page_of
 from riemdp.ellipsoids import Ellipsoid
 from riemdp.errors import RiemdpError
-from riemdp.labels import centre_word, clipping_words, error_of_one, kind_of_ball, named_numbers, title
+from riemdp.labels import centre_word, clipping_words, error_of_one, kind_of_ball, named_numbers, spaces, title
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
@@ -122,7 +122,7 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
         **_assuming(release.guarantee),
         **({"note": release.remark} if release.remark else {}),
     }
-    name = f"{title(release)}, {release.space!r}"
+    name = f"{title(release)}, {spaces(release)[0]!r}"
     line = f"{name}, {short(release.guarantee)}, {release.mechanism}"
     return Page(name, facts, named_numbers(release, names), line=line)
 
@@ -164,14 +164,18 @@ def _region_words(summary: Summary) -> str:
 def regression_page(fit: Regression, names: Sequence[str] | None = None) -> Page:
     """The page of a release, whose value is the point in the middle, and how fast points move there."""
     page = release_page(fit, names)
+    return replace(page, facts=page.facts | trend_facts(fit))
+
+
+def trend_facts(fit: Regression) -> dict[str, str]:
+    """Along which numbers, how fast, and how much of the variance that explains."""
     low, high = fit.t_bounds
     speed = float(fit.space.norm(fit.velocity, fit.value))
-    facts = {
+    return {
         "along": f"t from {low:g} to {high:g}; the value is the point at t = {fit.middle:g}",
         "velocity": f"{speed:.4g} per unit of t, known to {fit.velocity_error:.2g} (noise alone)",
         "R²": f"{fit.r_squared:.2f}: the share of the variance that t explains",
     }
-    return replace(page, facts=page.facts | facts)
 
 
 @page_of.register
@@ -184,7 +188,8 @@ def modes_page(modes: Modes) -> Page:
         for i, (variance, ratio, is_real) in enumerate(spread, 1)
     ]
     share = f"{float(np.sum(modes.ratios)):.0%} of the variance"
-    name = f"{len(modes)} principal geodesics, {share}" if rows else "No mode is more than noise"
+    many = "principal geodesic" if len(modes) == 1 else "principal geodesics"
+    name = f"{len(modes)} {many}, {share}" if rows else "No mode is more than noise"
     return Page(name, tables=[Table(head, rows, head[:3])] if rows else ())
 
 
@@ -196,7 +201,7 @@ def region_page(region: Region) -> Page:
         "reaches": f"{region.reach:.4g} from its middle, where it reaches farthest (to first order)",
         "space": repr(region.space),
     }
-    return Page(f"Region of the {region.of}' mean", facts)
+    return Page(f"Region of the mean of the {region.of}", facts)
 
 
 @page_of.register

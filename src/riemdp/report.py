@@ -22,7 +22,6 @@ from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
 from riemdp.labels import (
     centre_word,
-    clipping_words,
     error_of_one,
     has_classes,
     kind_of_ball,
@@ -44,7 +43,7 @@ from riemdp.markup import (
     whole_page,
 )
 from riemdp.mechanisms import MECHANISMS
-from riemdp.pages import center_words, plan_rows, spread_facts
+from riemdp.pages import center_words, plan_rows, spread_facts, trend_facts
 from riemdp.plots import is_exact_tradeoff, plot_release, plot_summary, plot_tradeoff, symbolic
 from riemdp.plots.groups import FAR
 from riemdp.privacy.ledger import Ledger
@@ -55,6 +54,7 @@ from riemdp.statistics.catalogue import StatisticName, statistic_names
 from riemdp.statistics.class_means import WITHIN_CLASSES
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.mean import plan
+from riemdp.steps import steps_html
 from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Summary
 
@@ -169,8 +169,10 @@ def _lead(subject: Reported) -> str:
     moved = "each of them" if has_classes(release) else "it"
     noise = f" The noise is predicted to move {moved} by {error_of_one(release):.3g}."
     noise = "" if isinstance(release, ClassifierRelease) else noise  # of numbers that have no unit
+    points, whose = spaces(release)[0].words, counted(release.n, release.unit)
+    whose = f"{release.n:,} {points}" if release.unit == RECORD else f"{whose}, each with {points}"
     return paragraph(
-        f"The {noun(release)} of {release.n:,} {spaces(release)[0].words}, published with noise that "
+        f"The {noun(release)} of {whose}, published with noise that "
         f"protects every single {release.unit}: {symbolic(release.guarantee)}, by the mechanism {release.mechanism}."
         f"{noise}",
         "lead",
@@ -218,6 +220,13 @@ def _spread(subject: Reported) -> str:
     asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
     picture = both_widths(partial(plot_summary, subject.release, **asked), alt, caption)
     return section("How the records spread", facts_html(spread_facts(subject.release).items()), picture)
+
+
+def _trend(subject: Reported) -> str:
+    """How points change with t, if that was released."""
+    if not isinstance(subject.release, Regression):
+        return ""
+    return section("How it changes", facts_html(trend_facts(subject.release).items()))
 
 
 # --- what is promised --------------------------------------------------------------------------------------
@@ -295,14 +304,15 @@ def _accuracy(subject: Reported) -> str:
     if release.kind != "point":
         text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
         return section("How accurate it is", paragraph(text), paragraph(NOISE_ONLY))
-    error, ball = error_of_one(release), "private ball" if release.stages else "ball"
+    error, word = error_of_one(release), centre_word(release)
+    ball = "private ball" if kind_of_ball(release) == "private" else "ball"
     share = error / release.radius
     which = "each class's records" if has_classes(release) else "the records"
     equal = ", and that classes are of equal size" if has_classes(release) else ""
     text = (
-        f"The root mean square distance between the release and the mean of {which} as moved into the {ball} is "
+        f"The root mean square distance between the release and the {word} of {which} as moved into the {ball} is "
         f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public ball. The prediction uses "
-        f"public quantities only and supposes that this mean is the ball's centre{equal}."
+        f"public quantities only and supposes that this {word} is the ball's centre{equal}."
     )
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
     full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
@@ -311,35 +321,13 @@ def _accuracy(subject: Reported) -> str:
 
 
 NOISE_ONLY = (
-    "This is the noise alone. A ball that misses the data moves the mean of the records by any amount, which is "
+    "This is the noise alone. A ball that misses the data moves the answer by any amount, which is "
     "private and is not counted; and how well the records stand for others (sampling) is not counted either."
 )
 
 
 def _stages(subject: Reported) -> str:
-    """How an adaptive release spent its guarantee, step by step."""
-    release, stages = subject.release, subject.release.stages
-    if not stages:
-        return ""
-    head = ["step", "spends", "mechanism", "scale", "radius of the ball"]
-    rows = [
-        (stage.task, symbolic(stage.guarantee), stage.mechanism, f"{stage.scale:.4g}", f"{stage.reach:.4g}")
-        for stage in stages
-    ]
-    text = (
-        "Part of the guarantee was spent on private centres and radii, so that the noise of the mean follows the "
-        "spread of the records instead of the public ball; rounds went on as long as they paid, and the mean had all "
-        "that they left. Each step is private; together they spend the guarantee above. A few records far from all "
-        "others, on one side, count for less than in the mean of all."
-    )
-    shape = "The noise has the shape of the records: an ellipsoid, of which the radius is that of its longest axis."
-    cut = "" if release.clipping is None else paragraph(_sentence(clipping_words(release)))
-    parts = [paragraph(text), paragraph(shape) if stages[-1].axes is not None else "", cut]
-    return section("How the ball was found", *parts, rows_html(Table(head, rows, head[3:])))
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}."
+    return steps_html(subject.release)
 
 
 def _alternatives(release: Release) -> str:
@@ -374,7 +362,7 @@ def _parameters(subject: Reported) -> str:
     rounding = f"to multiples of {release.grid:.4g}" if release.grid else "none: published in float64 as computed"
     rows = [
         ("statistic", noun(release)),
-        ("space", repr(release.space)),
+        ("space", _spaces(release)),
         ("dimension", f"{release.space.dim:,}"),
         ("n", counted(release.n, release.unit)),
         ("protects", f"one {release.unit}"),
@@ -388,6 +376,12 @@ def _parameters(subject: Reported) -> str:
         ("riemdp", release.version),
     ]
     return section("Parameters", paragraph("All of them are public.", "note"), facts_html(rows))
+
+
+def _spaces(release: Release) -> str:
+    """The space, or that of each class."""
+    each = spaces(release)
+    return repr(each[0]) + (f", of each of {len(each)} classes" if len(each) > 1 else "")
 
 
 def _ledger(subject: Reported) -> str:
@@ -409,5 +403,5 @@ def _entries(table: Table) -> str:
 
 # In this order, below the picture.
 SECTIONS: list[Callable[[Reported], str]] = [
-    _value, _spread, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
+    _value, _spread, _trend, _guarantee, _attacker, _assumptions, _accuracy, _stages, _parameters, _ledger,
 ]  # fmt: skip

@@ -65,9 +65,24 @@ def complain(message: str) -> None:
     typer.echo(f"riemdp: {one_line(_as_typed(message))}", err=True)
 
 
+_AS_TYPED = {
+    r"\b(statistic|mechanism|calibration|unit) ?= ?'([\w-]+)'": r"--\1 \2",
+    r"\blow = (\S+), high = (\S+):": r"--eigenvalues \1 \2:",
+    r"\bt_bounds = \((\S+), (\S+)\)": r"--bounds \1 \2",
+    r"\bt_bounds = ": "--bounds ",
+    r"\bgroups(=|(?= has shape))": "--groups",
+    r"^t (?=has shape)": "--on ",
+    r"\bValue error, |^path = (?=.)": "",
+    r"Input should be a valid number, .*": "pass a number.",
+    r"Input should be a valid integer, .*": "pass a whole number.",
+}
+
+
 def _as_typed(message: str) -> str:
     """Advice for Python, such as statistic='tangent-mean', as it is typed here: --statistic tangent-mean."""
-    return re.sub(r"\b(statistic|mechanism|calibration)='([\w-]+)'", r"--\1 \2", message)
+    for written, typed in _AS_TYPED.items():
+        message = re.sub(written, typed, message)
+    return message
 
 
 def _print_what_can_be_printed() -> None:

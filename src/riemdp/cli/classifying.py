@@ -12,7 +12,7 @@ import typer
 
 from riemdp.cli import options as o
 from riemdp.cli.labels import ClassesOption, Labels, LabelsOption
-from riemdp.cli.output import check_outputs, facts, show, title
+from riemdp.cli.output import check_outputs, facts, saved_release, show, title
 from riemdp.cli.releasing import Kind, Ready, Records, Request, carry_out
 from riemdp.errors import InputError
 
@@ -93,8 +93,9 @@ def predict(
     from riemdp.statistics.classifier import ClassifierRelease
 
     check_outputs({"--out": (out, (".csv", ".npy"))}, [data, model], force=force)
-    release = ClassifierRelease.load(model)
-    assert isinstance(release, ClassifierRelease)  # any other is refused
+    release = saved_release(model, "riemdp classify fit --out")
+    if not isinstance(release, ClassifierRelease):
+        raise InputError(f"{model} is no classifier: pass what riemdp classify fit --out wrote.")
     header = o.holds_names(header, data, columns)
     found = release.predict(load_records(data, release.space, columns=columns, header=bool(header)))
     write_whole(out, _as_npy(found) if out.suffix.lower() == ".npy" else _as_csv(found), force=force)

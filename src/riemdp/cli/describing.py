@@ -57,7 +57,7 @@ def descriptors(
     show(
         title(f"{found['records']:,} covariance matrices, {found['k']} x {found['k']}, of {size} images"),
         facts({"written": str(out)} | {f"{name} ball": _words(found[name]) for name in ("tight", "printed")}),
-        "\nBoth balls hold every possible descriptor, whatever the images. A private mean in the smaller one:",
+        "Both balls hold every possible descriptor, whatever the images. A private mean in the smaller one:",
         f"  {command}",
     )
 

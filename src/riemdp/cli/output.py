@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from riemdp.display import Page, Table
 from riemdp.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from riemdp.releases.release import Release
 
 PAGE_FORMATS = (".html", ".htm")
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
@@ -39,6 +42,19 @@ def show(*parts: Any) -> None:
 def _shown(part: Any) -> Any:
     """A text as it may be printed; anything else is made of such texts already."""
     return printable(part) if isinstance(part, str) else part
+
+
+def saved_release(path: Path, command: str) -> Release:
+    """The release in a file; what cannot be read as one is refused in the words of the command that writes it."""
+    from riemdp.releases.release import Release
+
+    if not path.is_file():
+        raise InputError(f"{path} is no file: pass what {command} wrote.")
+    try:
+        return Release.load(path)
+    except InputError as problem:
+        words = str(problem).replace("Release.save()", command)
+        raise InputError(words if str(path) in words else f"{path}: {words}") from None
 
 
 def title(text: str, style: str = "bold") -> Any:

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riemdp.cli import options as o
-from riemdp.cli.output import PAGE_FORMATS, PICTURE_FORMATS, check_outputs, facts, next_steps, show, title
+from riemdp.cli.output import (
+    PAGE_FORMATS,
+    PICTURE_FORMATS,
+    check_outputs,
+    facts,
+    next_steps,
+    saved_release,
+    show,
+    title,
+)
 from riemdp.cli.releasing import Kind, Request, carry_out, rehearsed
 from riemdp.cli.workers import Workers
 from riemdp.display import page_of
@@ -96,10 +105,9 @@ def compare(
 
 
 def _summary_in(path: Path) -> Summary:
-    from riemdp.releases.release import Release
     from riemdp.summaries.summary import Summary
 
-    release = Release.load(path)
+    release = saved_release(path, "riemdp summary --out")
     if not isinstance(release, Summary):
         raise InputError(f"{path} does not tell how much records vary: pass what riemdp summary --out wrote.")
     return release

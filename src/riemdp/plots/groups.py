@@ -138,6 +138,7 @@ def _close_up(ax: Any, view: View, groups: Sequence[Group]) -> None:
         paths.append(_on_paper(view, group.mean[None], base))
     extent = 1.15 * float(np.nanmax(np.abs(np.concatenate(paths)))) or 1.0
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
+    ax.locator_params(nbins=4)  # more of these long numbers run into one another
     ax.set_title("close-up: where the mean is" if len(groups) == 1 else "close-up: where the means are", fontsize=10)
     light(ax)
 

@@ -53,5 +53,6 @@ def statistic_for(mechanism: Mechanism, asked: str | Statistic, footpoint: Array
     found = form_of(asked, mechanism)
     if found is None:
         name = asked if isinstance(asked, str) else asked.name
-        raise MechanismError(f"statistic = {name!r} belongs to wrapped mechanisms: leave it out for {mechanism.name}.")
+        what = f"statistic = {name!r} belongs to wrapped mechanisms"
+        raise MechanismError(f"{what}, and {mechanism.name} is none: pass mechanism='auto'.")
     return found.with_noise(mechanism)
