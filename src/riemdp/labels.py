@@ -15,6 +15,7 @@ from riemdp.releases.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
 from riemdp.statistics.median import MEDIAN
 from riemdp.summaries.class_means import ClassMeans
+from riemdp.summaries.summary import Summary
 
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
@@ -61,6 +62,17 @@ def kind_of_ball(release: Release) -> str:
     """Whether the ball in which noise was drawn was given, 'public', or paid for and found, 'private'."""
     is_given = not release.stages or release.statistic == MEDIAN  # whose steps leave the ball as it was
     return "public" if is_given else "private"
+
+
+def body_word(release: Release) -> str:
+    """What records were forced into: a "ball", or an "ellipsoid" that was given or found."""
+    if release.stages:
+        is_ball = release.stages[-1].axes is None
+    elif isinstance(release, Summary):
+        is_ball = release.moments.axes is None
+    else:
+        is_ball = release.noisy is None or release.noisy.axes is None
+    return "ball" if is_ball else "ellipsoid"
 
 
 def clipping_words(release: Release) -> str:

@@ -128,7 +128,8 @@ def plan(
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
     place, asked = placed(ball, asked)
     query = Query(place, how_many(n, groups), as_guarantee(guarantee), **asked)
-    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+    is_shaped = isinstance(ball, Ellipsoid)
+    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee, is_shaped=is_shaped)
 
 
 def _of_many(
