@@ -7,10 +7,11 @@ mean of the records, for the same guarantee and the same public ball; above 1, a
 - region: where the default is worse than the plain release, records with outliers on one side among them;
 - radius: the exponential law against a noisy binary search for the same quantile and budget;
 - footpoint: a private footpoint from 10 % of the budget (A.3.1 of the exponential-wrapped paper), drawn exactly;
+- foresight: the error that plan(adapt=True, spread=) predicts, in balls and for records that have a shape;
 - images: covariance descriptors of real images, the ball of the papers and the tight one.
 
 Data: ../shared/data beside the repository (images; left out if not at hand).
-Run: python experiments/adaptation_study.py [choice region radius footpoint images]
+Run: python experiments/adaptation_study.py [choice region radius footpoint foresight images]
 """
 
 from __future__ import annotations
@@ -233,6 +234,45 @@ def footpoint(console: Console, size: int) -> None:
     console.print(table)
 
 
+# --- foresight -----------------------------------------------------------------------------------------------
+
+PLACES: tuple[tuple[rd.Space, float, float], ...] = (  # space, radius of the ball, largest deviation of the records
+    (rd.Euclidean(1), 10.0, 0.05),
+    (rd.Euclidean(3), 17.0, 0.05),
+    (rd.Euclidean(10), 30.0, 0.05),
+    (rd.Euclidean(40), 60.0, 0.05),
+    (rd.Euclidean(10), 30.0, 3.0),
+    (rd.Sphere(2), 1.2, 0.05),
+    (rd.Hyperbolic(2), 5.0, 0.1),
+    (rd.SPDAffine(3), 4.0, 0.1),
+    (rd.KendallShapes(8), 0.7, 0.02),
+)
+
+
+def foresight(console: Console, size: int) -> None:
+    """Normal coordinates of deviations s, s/2^power, s/3^power, ...; `spread` is their distance that 99 % keep to."""
+    powers = (0.0, 0.5, 1.0, 2.0)
+    title = "GDP(1), n = 3000: root mean square error over the predicted one"
+    heads = ("balls only, even", *(f"deviations 1/k^{power:g}" for power in powers))
+    table = Table("space", "radius", "deviation", *heads, title=title)
+    ways = [(0.0, Adaptation(shape=False)), *((power, Adaptation()) for power in powers)]
+    for space, r, deviation in PLACES:
+        ball = rd.Ball(space, space.origin, r)
+        found = [_over_predicted(ball, deviation, *way, size) for way in ways]
+        table.add_row(repr(space), f"{r:g}", f"{deviation:g}", *(f"{ratio:.2f}" for ratio in found))
+    console.print(table)
+
+
+def _over_predicted(ball: rd.Ball, deviation: float, power: float, way: Adaptation, size: int) -> float:
+    space, rng, n = ball.space, np.random.default_rng(0), 3000
+    coords = deviation * np.arange(1, space.dim + 1) ** -power * rng.standard_normal((n, space.dim))
+    records = space.exp(space.from_coordinates(coords, ball.center), ball.center)
+    mean = rd.frechet_mean(records, space).point
+    spread = float(np.quantile(space.dist(records, mean), 0.99))
+    [row] = [row for row in rd.plan(ball, n, rd.GDP(1.0), adapt=way, spread=spread) if row.rounds]
+    return rms(rd.simulate(records, ball, rd.GDP(1.0), adapt=way, size=size, seed=0), mean, space) / row.expected_error
+
+
 # --- images --------------------------------------------------------------------------------------------------
 
 IMAGES = {
@@ -293,6 +333,7 @@ PARTS: dict[str, Callable[[Console, int], None]] = {
     "region": region,
     "radius": radius,
     "footpoint": footpoint,
+    "foresight": foresight,
     "images": images,
 }
 

@@ -328,11 +328,12 @@ def test_names_that_do_not_fit_are_refused(releases, tmp_path, names):
 @pytest.fixture(scope="module")
 def adaptive() -> rd.Release:
     space, noise = rd.SPDAffine(2), np.random.default_rng(0).normal(scale=0.02, size=(2000, 2, 2))
-    return rd.private_mean(space.exp(noise + noise.mT, np.eye(2)), rd.Ball(space, np.eye(2), 3.0), rd.GDP(2.0), adapt=True)
+    X, ball = space.exp(noise + noise.mT, np.eye(2)), rd.Ball(space, np.eye(2), 3.0)
+    return rd.private_mean(X, ball, rd.GDP(2.0), adapt=rd.Adaptation(shape=False))
 
 
 def test_a_private_ball_is_called_private(adaptive):
-    given, found = (report.Reported(release) for release in (replace(adaptive, stages=()), adaptive))
+    given, found = (report.Reported(release) for release in (replace(adaptive, stages=(), noisy=None), adaptive))
     assert all("private centre and ball" in alt for alt in Page(report._picture(found)).alts)
     assert "Each step is private" in Page(report._stages(found)).words
     assert report._stages(given) == ""
@@ -360,6 +361,18 @@ def test_people_are_not_taken_for_their_records():
     space, ids = rd.SPDAffine(2), np.arange(300) // 3
     release = rd.private_mean(space.random_point(300, 1), rd.Ball(space, np.eye(2), 1.5), "mu=1", groups=ids, unit="patient")
     assert "of 100 patients, each with positive definite 2 × 2 matrices" in words_apart(report.report_html(release))
+
+
+def test_an_ellipsoid_is_not_called_a_ball():
+    space = rd.SPDAffine(2)
+    given = rd.Ellipsoid(space, np.eye(2), axes=[1.0, 0.5, 0.5], radius=1.0)
+    subject = report.Reported(rd.private_mean(space.random_point(500, 1), given, rd.GDP(1.0)))
+    assert all("public centre and ellipsoid" in alt for alt in Page(report._picture(subject)).alts)
+    accuracy = Page(report._accuracy(subject)).words
+    assert "as moved into the ellipsoid" in accuracy
+    assert "a ball around the ellipsoid" in accuracy
+    assert "of the ellipsoid's longest half axis" in " ".join(str(subject.release).split())
+    assert "in an ellipsoid that reaches 1" in " ".join(str(rd.plan(given, 500, rd.GDP(1.0))).split())
 
 
 def test_a_summary_says_how_the_records_spread():

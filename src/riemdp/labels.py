@@ -15,6 +15,7 @@ from riemdp.releases.release import Release
 from riemdp.statistics.class_means import CLASS_MEANS
 from riemdp.statistics.median import MEDIAN
 from riemdp.summaries.class_means import ClassMeans
+from riemdp.summaries.summary import Summary
 
 STATISTIC_NAMES = {
     "frechet-mean": "Fréchet mean",
@@ -62,6 +63,17 @@ def kind_of_ball(release: Release) -> str:
     # A median's steps leave the ball as it was; what finds a smaller one ends with its radius.
     is_found = release.statistic != MEDIAN and any(stage.task == "radius" for stage in release.stages)
     return "private" if is_found else "public"
+
+
+def body_word(release: Release) -> str:
+    """What records were forced into: a "ball", or an "ellipsoid" that was given or found."""
+    if release.stages:
+        is_ball = release.stages[-1].axes is None
+    elif isinstance(release, Summary):
+        is_ball = release.moments.axes is None
+    else:
+        is_ball = release.noisy is None or release.noisy.axes is None
+    return "ball" if is_ball else "ellipsoid"
 
 
 def clipping_words(release: Release) -> str:

@@ -21,7 +21,16 @@ from riemdp.comparison import Comparison
 from riemdp.display import Numbers, Page, Table, page_of
 from riemdp.ellipsoids import Ellipsoid
 from riemdp.errors import RiemdpError
-from riemdp.labels import centre_word, clipping_words, error_of_one, kind_of_ball, named_numbers, spaces, title
+from riemdp.labels import (
+    body_word,
+    centre_word,
+    clipping_words,
+    error_of_one,
+    kind_of_ball,
+    named_numbers,
+    spaces,
+    title,
+)
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
@@ -37,8 +46,8 @@ from riemdp.summaries.class_means import ClassMeans
 from riemdp.summaries.regression import Regression
 from riemdp.summaries.summary import Modes, Summary
 
-NOISE_ALONE = "noise alone: root mean square distance to the {what} of the records as moved into the ball"
-MEANING = NOISE_ALONE.format(what="mean")
+NOISE_ALONE = "noise alone: root mean square distance to the {what} of the records as moved into the {body}"
+MEANING = NOISE_ALONE.format(what="mean", body="ball")
 NOT_PRIVATE = "NOT PRIVATE: a function of the records, without noise."
 MOST_ENTRIES = 50  # of a ledger, the latest
 MOST_MODES = 5  # of a summary
@@ -118,7 +127,7 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
     facts = {
         "guarantee": f"{short(release.guarantee)}, {release.guarantee.adjacency} adjacency, of one {release.unit}",
         "mechanism": f"{release.mechanism}, scale {release.scale:.4g}, sensitivity {release.sensitivity:.4g}",
-        "expected error": f"{_error_words(release)} ({NOISE_ALONE.format(what=centre_word(release))})",
+        "expected error": f"{_error_words(release)} ({_noise_alone(release)})",
         **_assuming(release.guarantee),
         **({"note": release.remark} if release.remark else {}),
     }
@@ -127,11 +136,17 @@ def release_page(release: Release, names: Sequence[str] | None = None) -> Page:
     return Page(name, facts, named_numbers(release, names), line=line)
 
 
+def _noise_alone(release: Release) -> str:
+    return NOISE_ALONE.format(what=centre_word(release), body=body_word(release))
+
+
 def _error_words(release: Release) -> str:
-    words = f"{release.expected_error:.4g}, {release.expected_error / release.radius:.2g} of the ball's radius"
+    share, is_ball = release.expected_error / release.radius, body_word(release) == "ball"
     if not release.stages:
-        return words
-    body = "ellipsoid that reaches" if release.stages[-1].axes is not None else "ball of radius"
+        whole = "the ball's radius" if is_ball else "the ellipsoid's longest half axis"
+        return f"{release.expected_error:.4g}, {share:.2g} of {whole}"
+    words = f"{release.expected_error:.4g}, {share:.2g} of the ball's radius"
+    body = "ball of radius" if is_ball else "ellipsoid that reaches"
     cut = f"; {clipping_words(release)}" if release.clipping is not None else ""
     return f"{words}, in a {kind_of_ball(release)} {body} {release.ball.radius:.4g}{cut}"
 
@@ -255,8 +270,10 @@ def classifier_page(classifier: ClassifierRelease, names: Sequence[str] | None =
 @page_of.register
 def plan_page(plans: PlanTable) -> Page:
     """What each mechanism would do."""
-    place = f"{plans.n:,} records of {plans.ball.space!r} in a ball of radius {plans.ball.radius:.6g}"
-    notes = [f"Expected error: {MEANING}.", *(f"{_name(row)}: {row.note}." for row in plans if row.note)]
+    body = "an ellipsoid that reaches" if plans.is_shaped else "a ball of radius"
+    place = f"{plans.n:,} records of {plans.ball.space!r} in {body} {plans.ball.radius:.6g}"
+    meaning = NOISE_ALONE.format(what="mean", body="ellipsoid" if plans.is_shaped else "ball")
+    notes = [f"Expected error: {meaning}.", *(f"{_name(row)}: {row.note}." for row in plans if row.note)]
     return Page(f"{place}, {short(plans.guarantee)}", tables=[plan_rows(plans, plans.ball.radius)], notes=notes)
 
 

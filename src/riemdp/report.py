@@ -21,6 +21,7 @@ from riemdp.display import Table, page_of, paragraph
 from riemdp.errors import InputError, MechanismError
 from riemdp.io.files import write_whole
 from riemdp.labels import (
+    body_word,
     centre_word,
     error_of_one,
     has_classes,
@@ -181,10 +182,11 @@ def _lead(subject: Reported) -> str:
 
 def _picture(subject: Reported) -> str:
     release, word = subject.release, centre_word(subject.release)
-    alt = f"Picture of the released {noun(release)} with the {kind_of_ball(release)} centre and ball; values below."
+    whose, body = kind_of_ball(release), body_word(release)
+    alt = f"Picture of the released {noun(release)} with the {whose} centre and {body}; values below."
     caption = (
         f"Simulated releases, where shown, are draws of the same noise around the released {word} (moved into the "
-        f"ball if it lies outside): they show how far noise moves the {word} of the records as moved into the ball."
+        f"ball if it lies outside): they show how far noise moves the {word} of the records as moved into the {body}."
     )
     if isinstance(release, Regression):
         alt = f"The released {noun(release)} against t, with bands."
@@ -304,15 +306,16 @@ def _accuracy(subject: Reported) -> str:
     if release.kind != "point":
         text = f"Noise is predicted to move the released value by {release.expected_error:.4g} (root mean square)."
         return section("How accurate it is", paragraph(text), paragraph(NOISE_ONLY))
-    error, word = error_of_one(release), centre_word(release)
-    ball = "private ball" if kind_of_ball(release) == "private" else "ball"
+    error, word, body = error_of_one(release), centre_word(release), body_word(release)
+    is_private = kind_of_ball(release) == "private"
+    ball, public = (f"private {body}", "ball") if is_private else (body, body)
     share = error / release.radius
     which = "each class's records" if has_classes(release) else "the records"
     equal = ", and that classes are of equal size" if has_classes(release) else ""
     text = (
         f"The root mean square distance between the release and the {word} of {which} as moved into the {ball} is "
-        f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public ball. The prediction uses "
-        f"public quantities only and supposes that this {word} is the ball's centre{equal}."
+        f"predicted to be {error:.4g}, which is {share:.2g} times the radius of the public {public}. The prediction "
+        f"uses public quantities only and supposes that this {word} is the {public}'s centre{equal}."
     )
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
     full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
@@ -334,7 +337,9 @@ def _alternatives(release: Release) -> str:
     """This release, and what other mechanisms would do for the same guarantee."""
     own = Plan(release.mechanism, release.guarantee, release.sensitivity, release.scale, error_of_one(release))
     plans = sorted([own, *_other_plans(release)], key=lambda row: row.expected_error)
-    caption = "What mechanisms that can give the same guarantee would do with the same ball and n; this one is marked."
+    is_given_shape = not release.stages and body_word(release) == "ellipsoid"
+    where = "a ball around the ellipsoid and the same n" if is_given_shape else "the same ball and n"
+    caption = f"What mechanisms that can give the same guarantee would do with {where}; this one is marked."
     rows = replace(plan_rows(plans, release.radius), used=plans.index(own))
     return paragraph(caption, "note") + rows_html(rows) + _notes(plans)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from riemdp.display import Table, paragraph
-from riemdp.labels import clipping_words, kind_of_ball
+from riemdp.labels import body_word, clipping_words, kind_of_ball
 from riemdp.markup import rows_html, section
 from riemdp.plots import symbolic
 from riemdp.releases.release import Release, Stage
@@ -53,7 +53,7 @@ def _how_found(release: Release) -> tuple[str, str]:
         return "How it was found", ROUNDS + (RADIUS if kind_of_ball(release) == "private" else "")
     if release.statistic == MEDIAN:
         return "How it was found", DOWNHILL
-    return "How the ball was found", ADAPTED
+    return f"How the {body_word(release)} was found", ADAPTED
 
 
 def _rows(stages: Sequence[Stage]) -> list[tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,16 +79,16 @@ def number_panels(view: View) -> list[Panel]:
 
 
 def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -> None:
-    place, error = np.arange(1, len(values) + 1), view.release.expected_error / math.sqrt(len(values))
+    place, errors = np.arange(1, len(values) + 1), view.errors
     small: dict[str, Any] = {"markersize": 4, "mec": BLUE}
-    many, far = len(values) > 40, float(np.abs(values - center).max() + 2 * error)
-    if view.ball.radius < 2 * far:
+    many, far = len(values) > 40, float((np.abs(values - center) + 2 * errors).max())
+    if view.widths.max() < 2 * far:
         _draw_range(ax, view, _steps(place), np.repeat(center, 2))
     else:
-        title = f"{title}\n(the {view.whose} ball, ±{view.ball.radius:.3g}, reaches beyond the picture)"
+        title = f"{title}\n(the {view.body}, ±{view.widths.max():.3g}, reaches beyond the picture)"
     ax.plot(place, center, linestyle="none", **(view.center_style | ({"markersize": 2} if many else {})))
     style = RELEASED | {"label": "released mean ± predicted noise"} | (small if many else {})
-    ax.errorbar(place, values, error, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
+    ax.errorbar(place, values, errors, linestyle="none", elinewidth=1.2, capsize=0 if many else 3, **style)
     ax.set_xlim(0.4, len(values) + 0.6)
     if not many:
         ax.set_xticks(place[:: 1 if len(values) <= 20 else 2])
@@ -99,10 +98,10 @@ def _error_bars(ax: Any, view: View, values: Array, center: Array, title: str) -
 
 
 def _draw_range(ax: Any, view: View, x: Array, center: Array) -> None:
-    radius = view.ball.radius
-    ax.fill_between(x, center - radius, center + radius, color=ORANGE, alpha=0.15, linewidth=0)
-    ax.plot(x, center - radius, **(view.rim_style | {"linewidth": 1}))
-    ax.plot(x, center + radius, **(view.rim_style | {"linewidth": 1, "label": "_again"}))
+    low, high = (center + side * np.repeat(view.widths, 2) for side in (-1, 1))
+    ax.fill_between(x, low, high, color=ORANGE, alpha=0.15, linewidth=0)
+    ax.plot(x, low, **(view.rim_style | {"linewidth": 1}))
+    ax.plot(x, high, **(view.rim_style | {"linewidth": 1, "label": "_again"}))
 
 
 def _steps(place: Array) -> Array:

@@ -110,7 +110,7 @@ def surface_panels(view: View, groups: Sequence[Group]) -> list[Panel]:
 def _whole(ax: Any, view: View, surface: Surface, groups: Sequence[Group]) -> None:
     surface.backdrop(ax)
     if len(groups) == 1 and view.release.space.dim == 2:
-        ax.plot(*surface.project(view.circle(view.ball.inner_center, view.ball.radius)).T, **view.rim_style)
+        ax.plot(*surface.project(view.rim).T, **view.rim_style)
     for group in groups:
         curve = surface.project(group.spread_curve())
         style: dict[str, Any] = {"color": group.colour, "linewidth": 2}

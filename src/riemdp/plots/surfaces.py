@@ -29,7 +29,7 @@ def _surface_panels(view: View, surface: Surface) -> list[Panel]:
 
     def whole(ax: Any) -> None:
         surface.backdrop(ax)
-        rim, cloud = project(view.circle(view.ball.inner_center, view.ball.radius)), project(view.inner(view.cloud))
+        rim, cloud = project(view.rim), project(view.inner(view.cloud))
         if np.isfinite(rim).all():
             ax.fill(*rim.T, color=ORANGE, alpha=0.12, linewidth=0)
         ax.plot(*rim.T, **view.rim_style)
@@ -45,9 +45,9 @@ def _close_up(ax: Any, view: View) -> None:
     center, error = view.ball.inner_center, view.release.expected_error
     cloud = view.coordinates(view.inner(view.cloud), view.value)
     extent = max(1.3 * error, 1.1 * float(np.quantile(np.linalg.norm(cloud, axis=1), 0.95)))
-    rim = view.coordinates(view.circle(center, view.ball.radius), view.value)
+    rim = view.coordinates(view.rim, view.value)
     draw_cloud(ax, cloud)
-    ax.plot(*(error * ROUND).T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
+    ax.plot(*view.error_curve.T, color=BLUE, linestyle=":", label=f"predicted noise {error:.3g}")
     ax.plot(*_unbroken(rim, extent).T, **view.rim_style)
     ax.plot(*view.coordinates(center, view.value), linestyle="none", **view.center_style)
     ax.plot(0, 0, linestyle="none", **RELEASED)

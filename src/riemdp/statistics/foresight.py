@@ -89,7 +89,8 @@ def _note(adaptive: Adaptive, radius: float) -> str:
     law = adaptive.radius_law(adaptive.start, after, adaptive.weights[1])
     depth = STEPS * math.log2(adaptive.start.radius / radius)
     given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
+    shape = ", or an ellipsoid with less noise, which is not foreseen" if adaptive.shapes else ""
     return (
-        f"a private ball of radius about {radius:.3g}; up to about {given_up:,} of {n:,} records may "
+        f"a private ball of radius about {radius:.3g}{shape}; up to about {given_up:,} of {n:,} records may "
         "be moved onto its rim, which costs more than the noise if they are outliers on one side"
     )

@@ -86,9 +86,10 @@ def plan(
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
-        With `adapt`: the distance to their mean that nearly all records are supposed to have at most. Of a median:
-        the distance to it that half of the records are supposed to have at most; the ball's radius without it. Of a
-        regression with `adapt`: the distance to the geodesic of nearly all.
+        With `adapt`: the distance to their mean that nearly all records are supposed to have at most. Rounds in balls
+        are foreseen; the shapes that may make the error smaller are not (`simulate` shows them, of records made up).
+        Of a median: the distance to it that half of the records are supposed to have at most; the ball's radius
+        without it. Of a regression with `adapt`: the distance to the geodesic of nearly all.
     t_bounds : tuple of float, optional
         Of a regression: the public bounds of t, in units of which the error of the velocity is; (-1, 1) without it.
     groups : sequence of ids, optional
@@ -128,7 +129,8 @@ def plan(
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
     place, asked = placed(ball, asked)
     query = Query(place, how_many(n, groups), as_guarantee(guarantee), **asked)
-    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee)
+    is_shaped = isinstance(ball, Ellipsoid)
+    return PlanTable(_plans(query, spread), query.ball, query.n, query.guarantee, is_shaped=is_shaped)
 
 
 def _of_many(

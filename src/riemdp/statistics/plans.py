@@ -16,6 +16,9 @@ class PlanTable(list[Plan]):
 
     __repr__ = text_of
 
-    def __init__(self, plans: Iterable[Plan], ball: Ball, n: int, guarantee: Guarantee) -> None:
+    def __init__(
+        self, plans: Iterable[Plan], ball: Ball, n: int, guarantee: Guarantee, *, is_shaped: bool = False
+    ) -> None:
         super().__init__(plans)
         self.ball, self.n, self.guarantee = ball, n, guarantee
+        self.is_shaped = is_shaped  # in an ellipsoid, which the ball holds
