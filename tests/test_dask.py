@@ -30,6 +30,7 @@ from riemdp.statistics.query import Query
 sys.path.append(str(Path(__file__).parents[1] / "audits"))
 import planted
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -132,6 +133,27 @@ def test_adaptation_and_check_of_a_dask_array_are_those_of_an_array():
     assert rd.check(array, ball) == rd.check(X, ball)
     ask = {"size": 2, "seed": 1, "adapt": True}
     assert np.array_equal(rd.simulate(array, ball, rd.GDP(1.0), **ask), rd.simulate(X, ball, rd.GDP(1.0), **ask))
+
+
+ODD = {
+    "a word among objects": np.array([[1.0, 0.0], ["secret", 0.0]], dtype=object),
+    "None among objects": np.array([[1.0, 0.0], [None, 0.0]], dtype=object),
+    "words": np.array([["1.0", "0.0"], ["secret", "0.0"]]),
+    "an imaginary part": np.array([[1.0, 0.0], [1j, 0.0]], dtype=object),
+    "another kind of float": np.array([[1.0, 0.0], [np.nan, 0.0]], dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize("rows", [2, 4], ids=["one chunk", "chunks that are joined"])
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.filterwarnings("error")
+def test_a_chunk_of_another_type_than_stated_shows_no_cell(odd, rows):
+    """What is no number makes its record unusable, as in an array of objects; neither we nor Dask raise or warn."""
+    ball = rd.Ball(rd.Euclidean(2), [0.0, 0.0], 2.0)
+    stated = da.from_delayed(dask.delayed(ODD[odd]), (2, 2), dtype=np.float64)
+    X = stated if rows == 2 else da.concatenate([da.zeros((2, 2)), stated])
+    with dask.config.set(scheduler="synchronous"):
+        assert Bounded(X, ball).coordinate_mean().point.tolist() == pytest.approx([1 / rows, 0.0])
 
 
 def test_what_needs_all_records_at_once_says_so(tmp_path):

@@ -108,6 +108,26 @@ def test_ids_of_polars():
         assert identities(groups, len(WHO)).codes.tolist() == CODES
 
 
+CHUNKS = {
+    "a float where one is missing": ([1, 2, 3], [3.0, math.nan, 1.0]),
+    "a float first": ([3.0, math.nan, 1.0], [1, 2, 3]),
+    "objects, with words": ([1, 2, 3], np.array([3, "x", 1], dtype=object)),
+    "of pandas, with words for what is missing": ([1, 2, 3], np.array([3, pd.NA, 1], dtype=object)),
+    "without signs": ([1, 2, 3], np.array([3, 2**63, 1], dtype=np.uint64)),
+}
+
+
+@pytest.mark.parametrize("types", CHUNKS)
+def test_chunks_of_dask_of_another_type_than_stated_have_the_same_people(types):
+    """Tables of Dask state the type of the first file; pandas reads whole numbers of which one is missing as floats."""
+    da, delayed = pytest.importorskip("dask.array"), pytest.importorskip("dask").delayed
+    chunks = [np.asarray(chunk) for chunk in CHUNKS[types]]
+    ids = da.concatenate([da.from_delayed(delayed(chunk), (3,), dtype=chunks[0].dtype) for chunk in chunks])
+    found = identities(ids, 6)
+    assert found.count == 4
+    assert found.codes.tolist() == ([0, 1, 2, 2, 3, 0])
+
+
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are float64 here")
 @pytest.mark.parametrize("unit", [2.0**-60, "1e4000"])
 def test_long_doubles_that_float64_does_not_hold_are_told_apart_without_a_word(unit, recwarn):

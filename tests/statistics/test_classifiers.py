@@ -419,6 +419,17 @@ def test_odd_labels_and_records_change_nothing_but_the_value(kind, tmp_path):
     assert [entry.id for entry in ledger.history()] == [model.release_.entry]  # one for all stages
 
 
+@kinds
+@pytest.mark.parametrize("adapt", [True, False])
+@pytest.mark.parametrize("guarantee", [rd.PureDP(1.0), rd.GDP(1.0), rd.RDP(3.0, 1.0)], ids=str)
+def test_stages_add_up_to_what_was_asked_for(kind, guarantee, adapt):
+    """Every release is on record, the summary too if nothing adapts."""
+    stages = fitted(kind, guarantee=guarantee, adapt=adapt).release_.stages
+    whole = rd.compose([stage.guarantee for stage in stages], guarantee)
+    (*_, spent), (*_, asked) = whole.parameters.values(), guarantee.parameters.values()
+    assert (1 - 1e-9) * asked <= spent <= asked
+
+
 def test_class_weights_are_public_and_move_the_border():
     X, _y = three_classes()
     heavy = fitted(rd.PrivateLogisticRegression, class_weight={"a": 1.0, "b": 0.05, "c": 0.05})

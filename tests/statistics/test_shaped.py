@@ -6,6 +6,7 @@ Simulations are seeded; statistical tests have a false-positive rate of 1e-6 or 
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from dataclasses import replace
@@ -17,7 +18,9 @@ from scipy import stats
 
 import riemdp as rd
 from riemdp.axes import Axes
+from riemdp.io.rows import Rows
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.base import vectors_up_to
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.shaped import ShapedMean, fitted_axes
 from riemdp.summaries.spread import NoisyMoments, Spread
@@ -105,6 +108,34 @@ def test_coarse_sums_are_those_of_cut_coordinates():
             "trace": [products.trace()],
         }[second]
         assert [s << found.second_bits for s in found.second_total] == [int(p) << 64 for p in expected]
+
+
+class Repeated:
+    """One block of rows, so many times: more records than any memory holds."""
+
+    is_local = True
+
+    def __init__(self, block, times):
+        self.block, self.times, self.n = block, times, len(block) * times
+
+    def each(self, task):
+        return itertools.repeat(task(self.block, 0), self.times)
+
+
+@pytest.mark.parametrize("times", [1, 2**16 + 1, 2**17])
+@pytest.mark.parametrize("second", ["full", "diagonal", "trace"])
+def test_coarse_sums_of_billions_are_exact(second, times):
+    """2^31 records on the rim: squares of 2^32 steps each add up to more than 64 bits hold."""
+    ball = vectors_up_to(1.0, 1)
+    records = Bounded.__new__(Bounded)
+    block = np.full((2**14, 1), 1 - 2.0**-17)
+    records.ball, records._rows = ball, Rows(Repeated(block, times))
+    records.n = records._rows.source.n
+    first, squares = records.coarse_moment_sums(second).means([1.0] * (1 + (second != "trace")))
+    length = block[0, 0] if records.n > 2**30 else np.floor(block[0, 0] * 2**15) / 2**15
+    assert first[0] == length
+    assert (squares == length**2).all()
+
 
 
 # --- the noise ------------------------------------------------------------------------------------------------

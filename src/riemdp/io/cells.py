@@ -106,6 +106,15 @@ def numbers(X: Any, shape: Shape | None, complex_shape: Shape | None = None) -> 
     return _of_objects(array.astype(object), shape, complex_shape)
 
 
+def as_stated(rows: Any, dtype: np.dtype[Any]) -> Array:
+    """Rows that are stated to be numbers of this type; if they are of one that holds other things, cell by cell."""
+    array = np.asarray(rows)
+    if array.dtype.kind in ("f", "i", "u", dtype.kind):
+        return array
+    cells = array.astype(object)
+    return _turned(cells, complex_number, np.complex128) if dtype.kind == "c" else _turned(cells, number, np.float64)
+
+
 def single_numbers(values: Any) -> Array:
     """One number of each record, alone or in a list or row of its own; what has another type or form is left as it is.
 

@@ -309,10 +309,17 @@ def _without_missing(numbers: _Numbers, ranks: Array, missing: Array) -> Identit
 
 
 def _of_numbers(column: _Column) -> Identities:
-    """Keys of 64 bits, sorted; or, if they are close to each other, as they are."""
-    (records,) = column.shape
+    """Keys of 64 bits, sorted; or, if they are close to each other, as they are.
+
+    Chunks of Dask need not be of the type that their table states: those of a column of whole numbers are floats where
+    an id is missing. The bits of different types do not compare; their cells do.
+    """
+    (records,), types = column.shape, set[Any]()
     keys, missing, start = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool), 0
     for piece in column.pieces():
+        types.add(piece.dtype)
+        if len(types) > 1 or _kind(piece.dtype) not in NUMBERS:
+            return _of_cells(column)
         stop = start + len(piece)
         keys[start:stop], missing[start:stop] = _key(piece)
         start = stop

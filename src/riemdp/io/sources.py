@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from riemdp.arguments import as_array
 from riemdp.errors import InputError
+from riemdp.io.cells import as_stated
 from riemdp.kernels.threads import each_range, one_blas_thread, this_thread_only
 from riemdp.version import __version__
 
@@ -235,7 +236,10 @@ class DaskSource(Source):
 
     @classmethod
     def of(cls, X: Any, name: str = "X") -> DaskSource:
-        """In chunks of whole blocks of whole records, each as close as possible to what it was."""
+        """In chunks of whole blocks of whole records, each as close as possible to what it was.
+
+        A chunk need not be of the type that its array states: no cell of one that is not may raise, here or in Dask.
+        """
         import dask.array as da
 
         if not isinstance(X, da.Array):
@@ -244,7 +248,7 @@ class DaskSource(Source):
             raise InputError(f"{name} is a Dask array of unknown chunk sizes: call its compute_chunk_sizes() first.")
         if X.ndim == 0 or 0 in X.shape:
             return cls(X)
-        step = block_rows(X.shape[1:], X.dtype)
+        step, X = block_rows(X.shape[1:], X.dtype), X.map_blocks(as_stated, X.dtype, dtype=X.dtype, meta=X._meta)
         return cls(X.rechunk((_whole_blocks(X.chunks[0], step), *((size,) for size in X.shape[1:]))))
 
     @property

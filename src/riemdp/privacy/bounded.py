@@ -118,7 +118,12 @@ class Bounded:
         return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
 
     def coarse_moment_sums(self, second: str) -> MomentSums:
-        """`moment_sums` of coordinates that are cut to 16 bits, towards 0: enough to find a centre and a shape."""
+        """`moment_sums` of coordinates that are cut to 16 bits, towards 0: enough to find a centre and a shape.
+
+        Beyond the records whose sums of 64 bits are exact, those of whole coordinates, which have no limit.
+        """
+        if self.n > MOST_COARSE:
+            return self.moment_sums(second)
         total = self._rows.total(partial(_coarse_moments, grid=self.ball.grid, second=second)).tolist()
         first, products = tuple(s << CUT for s in total[: self.space.dim]), tuple(total[self.space.dim :])
         return MomentSums(self.ball, self.n, second, first, products, 2 * CUT)
@@ -211,6 +216,7 @@ SMALL_SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # of integers of 
     "trace": lambda rows: sums_of_small_squares(rows).sum(keepdims=True),
 }
 CUT = BITS - PIECE  # bits that coarse coordinates lack
+MOST_COARSE = 2**30  # records whose squares, of at most 2^32 each, add up in 64 bits
 
 
 def _with_trace(sums: Array, dim: int) -> Array:

@@ -208,7 +208,12 @@ class LinearClassifier(ABC):
         features = with_private_length(features, place, law, chance)
         learnt = self.learn(labelled, features, chance)
         length = length_stage(features, self.shares.length, law, place.ball)
-        return self._recorded(paid, learnt, features, (*summary.stages, *stages, length, learnt.stage))
+        return self._recorded(paid, learnt, features, (*self._of_summary(summary), *stages, length, learnt.stage))
+
+    def _of_summary(self, summary: Summary) -> tuple[Stage, ...]:
+        """Rounds of adaptation and what they led to; without them the summary itself, which has its share as well."""
+        facts = (summary.mechanism, summary.sensitivity, summary.scale, summary.center, summary.radius)
+        return summary.stages or (Stage("mean", self.shares.summary, *facts),)
 
     def _shaped(self, features: Features, place: Bounded, chance: Exact) -> tuple[Features, list[Stage]]:
         """Features that are even in all directions, and the stage on record; if no shape is asked for, as they are."""
