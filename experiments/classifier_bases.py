@@ -2,8 +2,8 @@
 
 `python experiments/classifier_bases.py` fits the product itself at mu = 1, in balls from bounds of eigenvalues: those
 of the records, and a thousand times wider on both sides. It prints the mean accuracy and the worst one, in percent;
-with `--others`, of spaces that are no matrices'. docs/decisions/0028-classifiers.md says what follows. The noise is that
-of releases: no two runs are the same.
+with `--others`, of spaces that are no matrices'. docs/decisions/0028-classifiers.md says what follows. The noise is
+that of releases: no two runs are the same.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
 
 
 def _square(factor: Array) -> Array:
-    """L Lᵀ, symmetric."""
+    """L Lᵀ, symmetric whatever was rounded."""
     return symmetric_part(factor @ np.swapaxes(factor, -1, -2))
 
 
