@@ -96,6 +96,19 @@ def test_entry_by_entry_no_bad_record_is_overlooked(k, bad, place):
         assert not sum_factors(x).is_valid
 
 
+def test_every_point_of_a_chart_tells_that_chart_and_what_has_none_is_not_made_up():
+    """Charts like those that noise makes in ever wider balls; a lifted matrix would lie anywhere."""
+    space, rng = rd.SPDLogCholesky(8), np.random.default_rng(0)
+    charts = rng.normal(size=(400, space.dim)) * 10.0 ** rng.uniform(-20, 3, size=(400, 1))
+    points = space.from_chart(charts)
+    held = space.holds(points)
+    assert 0.3 < held.mean() < 0.95
+    assert np.isnan(points[~held]).all()
+    errors = np.linalg.norm(space.to_chart(points[held]) - charts[held], axis=1)
+    assert (errors <= 1e-3 * np.maximum(1, np.linalg.norm(charts[held], axis=1))).all()
+    assert held[np.linalg.norm(charts, axis=1) < 5].all()
+
+
 def test_small_matrices_load_no_compiled_code():
     """In a new process, 10^5 2 x 2 matrices have their mean before it would be loaded."""
     code = "import riemdp as rd, sys; s = rd.SPDLogCholesky(2); rd.frechet_mean(s.random_point(10**5, 0), s)"

@@ -244,6 +244,18 @@ def test_a_ball_too_large_for_float64_is_no_obstacle():
     assert rd.plan(ball, 2000, rd.GDP(1.0), adapt=True, spread=0.5)[0].rounds >= 2
 
 
+def test_centres_that_no_matrix_holds_are_pulled_back_in_wide_log_cholesky_balls():
+    """Noise of the first centre makes Cholesky factors whose matrix does not tell them: many a mean was lost.
+
+    Now the farthest of sixty is 0.013 away, and so it is of three hundred others.
+    """
+    space = rd.SPDLogCholesky(6)
+    X, ball = space.random_point(3000, 0), rd.Ball.from_eigenvalue_bounds(space, 1e-12, 1e12)
+    drawn = rd.simulate(X, ball, rd.GDP(1.0), adapt=True, size=60, seed=1)
+    assert ball.radius > 1e6
+    assert space.dist(drawn, rd.frechet_mean(X, space).point).max() < 0.2
+
+
 def test_a_private_footpoint_alone_keeps_the_ball():
     """A.3.1 of the exponential-wrapped paper: in negative curvature far better than a footpoint far from the mean."""
     space = rd.Hyperbolic(3)

@@ -31,7 +31,7 @@ from riemdp.statistics.chance import Exact
 from riemdp.statistics.class_moments import ClassMoments
 from riemdp.statistics.classifier import ClassifierRelease
 from riemdp.statistics.features import FEATURE_BITS, INTERCEPT, Features, LabelledFeatures, _Products, whitened
-from riemdp.statistics.linear_classifiers import with_labels
+from riemdp.statistics.linear_classifiers import seen_from, with_labels
 from riemdp.statistics.logistic import GRID, LONGEST_GRADIENT, LogisticLoss, LogisticRegression, _gradients
 from riemdp.statistics.query import Query
 from riemdp.statistics.shape import SecondMoment, spread_of
@@ -395,6 +395,37 @@ def test_coefficients_give_the_scores_of_records_that_are_not_shortened(kind):
     X = place.center + 0.1 * np.random.default_rng(2).normal(size=(20, 3))
     by_hand = (X - place.center) @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(by_hand, model.decision_function(X), atol=2e-3 * np.abs(by_hand).max())
+
+
+def far_from_the_centre(space, n=2000):
+    """Two classes of matrices in units in which no multiple of the identity is near them."""
+    rng, y, units = np.random.default_rng(3), np.arange(n) % 2, np.diag([2.0, 0.3])
+    coords = 0.3 * rng.normal(size=(n, space.dim)) + 0.6 * y[:, None] * np.eye(space.dim)[0]
+    return units @ space.exp(space.from_coordinates(coords, space.origin), space.origin) @ units, y
+
+
+@kinds
+def test_affine_matrices_are_seen_from_the_public_centre(kind):
+    """Around the private mean coefficients then give the scores, although the centre itself is shortened."""
+    space = rd.SPDAffine(2)
+    ball = rd.Ball.from_eigenvalue_bounds(space, 1e-2, 1e2)
+    model = kind(ball=ball, guarantee=rd.GDP(3.0), classes=[0, 1]).fit(*far_from_the_centre(space))
+    place, features = model.release_.ball, model.release_.features
+    assert (place.center == ball.center).all()
+    assert place.radius == ball.radius
+    assert np.linalg.norm(features.scaled(np.zeros((1, 3)))) > 1
+    coords = features.offset + 0.02 * np.random.default_rng(4).normal(size=(20, 3))
+    near = space.exp(space.from_coordinates(coords, ball.center), ball.center)
+    by_hand = coords @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(by_hand, model.decision_function(near), atol=1e-3 * (1 + np.abs(by_hand).max()))
+
+
+@pytest.mark.parametrize("space", [rd.SPDLogEuclidean(2), rd.Sphere(3), rd.Torus(3)], ids=repr)
+def test_flat_spaces_and_those_that_curve_back_are_seen_from_the_private_mean(space):
+    given, near = (rd.Ball(space, point, 0.5) for point in (space.origin, space.random_point(1, 0)[0]))
+    place, mean = seen_from(given, near)
+    assert place is near
+    assert not mean.any()
 
 
 @kinds

@@ -173,13 +173,13 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
     @property
     def coef_(self) -> Array:
-        """(classes, dim), for two classes (1, dim): weights of a record's coordinates at the private centre."""
+        """(classes, dim), for two classes (1, dim): weights of coordinates at the centre of `release_.ball`."""
         coef = self.release_.coef
         return coef[1:] - coef[:1] if len(coef) == 2 else coef
 
     @property
     def intercept_(self) -> Array:
-        """(classes,), for two classes (1,): scores of a record at the private centre."""
+        """(classes,), for two classes (1,): scores of a record at that centre, if none is shortened."""
         intercept = self.release_.intercept
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
@@ -193,7 +193,7 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n, *point_shape)
-            Records; one outside the private ball is moved onto it, an unusable one to its centre, as in `fit`.
+            Records; one outside `release_.ball` is moved onto it, an unusable one to its centre, as in `fit`.
 
         Returns
         -------
@@ -342,11 +342,12 @@ class LinearClassifierMixin(ClassifierMixin):  # type: ignore[misc]
 
 
 class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Multinomial logistic regression on tangent vectors at a private centre; every learnt number is private.
+    """Multinomial logistic regression on tangent vectors, in which every learnt number is private.
 
-    It takes points as they are. A private mean says where the records are, a private shape in which directions they
-    spread, and private moments of classes how within these; in coordinates in which they do so evenly, a descent with
-    noisy gradients finds the weights. Labels are private: a record may be replaced by one of any class.
+    It takes points as they are, and sees them from the ball's centre or, in spaces that curve back, from a private
+    mean. That mean says where the records are, a private shape in which directions they spread, and private moments of
+    classes how within these; in coordinates in which they do so evenly, a descent with noisy gradients finds the
+    weights. Labels are private: a record may be replaced by one of any class.
 
     Parameters
     ----------
@@ -374,9 +375,9 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
     classes_ : array of shape (classes,)
         The labels.
     coef_ : array of shape (classes, dim)
-        Weights of coordinates at the private centre; (1, dim) for two classes.
+        Weights of coordinates at the centre of `release_.ball`; (1, dim) for two classes.
     intercept_ : array of shape (classes,)
-        Scores at the private centre; (1,) for two classes.
+        Scores at that centre; (1,) for two classes.
     release_ : Release
         All that may be known of the fit.
     guarantee_ : Guarantee
@@ -432,7 +433,7 @@ class PrivateLogisticRegression(LinearClassifierMixin, PrivateEstimator):  # typ
 
 
 class PrivateLDA(LinearClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """Linear discriminant analysis on tangent vectors at a private centre, from moments alone: no iterations.
+    """Linear discriminant analysis on tangent vectors, from moments alone: no iterations.
 
     A private mean, a private shape and the spread within classes come first; then the sums of all classes and the
     second moment, in coordinates in which the records spread evenly, in one release. Class means are shrunk by the

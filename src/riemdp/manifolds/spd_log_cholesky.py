@@ -17,7 +17,7 @@ from riemdp.kernels.factors import (
     strict_upper,
     sum_factors,
 )
-from riemdp.kernels.spectral import symmetric_part
+from riemdp.kernels.spectral import positive_definite, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
     ClosedFormMean,
@@ -28,9 +28,11 @@ from riemdp.manifolds.capabilities import (
     VolumeDensity,
 )
 from riemdp.manifolds.flat_chart import FlatChart
+from riemdp.manifolds.scalars import norm
 from riemdp.manifolds.spd import LOG_HUGE, LOG_TINY, SPD, definite
 
 MARGIN = 1 + 2.0**-40  # more than the roundings of a radius
+LOST = 1e-3  # of a chart, or at all if it is shorter than 1: no more may be lost on the way through a matrix
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,12 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
         return log_cholesky(np.linalg.cholesky(points))
 
     def from_chart(self, values: Array) -> Array:
-        """L Lᵀ, positive definite in floats too; NaN where its diagonal is out of range."""
-        return _product(self._factor(values))
+        """L Lᵀ; NaN where float64 keeps too little of it to tell L again."""
+        points = _square(self._factor(values))
+        has_factor = positive_definite(points)[..., None, None]
+        charts = self.to_chart(np.where(has_factor, points, self.origin))
+        is_told = norm(charts - values) <= LOST * np.maximum(norm(values), 1.0)
+        return np.where(has_factor & is_told[..., None, None], points, np.nan)
 
     def _factor(self, values: Array) -> Array:
         logs, (i, j) = values[..., : self.k], strict_upper(self.k)
@@ -102,7 +108,7 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
     def from_ambient(self, ambient: Array) -> Array:
         """L Lᵀ, logarithms and entries pulled back where their squares would be out of range."""
         most = np.where(np.arange(self.dim) < self.k, math.log(FARTHEST) / 2, math.sqrt(FARTHEST))
-        return self.from_chart(np.clip(ambient, -most, most))
+        return _product(self._factor(np.clip(ambient, -most, most)))
 
     # --- means ---------------------------------------------------------------------------------------------
 
@@ -149,9 +155,14 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
         return [cls(1), cls(3)]
 
 
+def _square(factor: Array) -> Array:
+    """L Lᵀ, symmetric whatever was rounded."""
+    return symmetric_part(factor @ np.swapaxes(factor, -1, -2))
+
+
 def _product(factor: Array) -> Array:
-    """L Lᵀ as a point: symmetric, and lifted if it has no factor any more."""
-    return definite(symmetric_part(factor @ np.swapaxes(factor, -1, -2)))
+    """L Lᵀ as a point: lifted if it has no factor any more."""
+    return definite(_square(factor))
 
 
 def _half_lower(a: Array) -> Array:

@@ -32,7 +32,7 @@ def _rows(ax: Any, release: ClassifierRelease) -> None:
     ax.set_yticks(range(len(coef)), [_name(label) for label in release.labels[:MOST_CLASSES]])
     ticks = np.unique(np.linspace(0, coef.shape[1] - 1, min(coef.shape[1], 10)).astype(int))
     ax.set_xticks(ticks, ticks + 1)
-    ax.set_xlabel("number of the coordinate at the private centre", fontsize=9)
+    ax.set_xlabel("number of the coordinate at the centre", fontsize=9)
     _finish(ax, shown, "coefficients of each class")
 
 
@@ -51,7 +51,7 @@ def _matrices(ax: Any, release: ClassifierRelease) -> None:
     shown = ax.imshow(board, cmap=COLOURS, vmin=-1, vmax=1, interpolation="nearest")
     ax.set_xticks([])
     ax.set_yticks([])
-    _finish(ax, shown, "coefficients of each class\nat the private centre, largest entry 1")
+    _finish(ax, shown, "coefficients of each class\nat the centre, largest entry 1")
 
 
 def _size(tile: Array) -> float:

@@ -182,10 +182,11 @@ class Release:
         >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0)).ball.radius
         1.0
         """
-        if not self.stages:
-            return Ball(self.space, self.center, self.radius)
-        last = self.stages[-1]
-        return Ball(self.space, last.center, last.radius if last.axes is None else within_reach(self.space, last.reach))
+        return self._ball_of(self.stages[-1]) if self.stages else Ball(self.space, self.center, self.radius)
+
+    def _ball_of(self, stage: Stage) -> Ball:
+        radius = stage.radius if stage.axes is None else within_reach(self.space, stage.reach)
+        return Ball(self.space, stage.center, radius)
 
     @property
     def clipping(self) -> float | None:
@@ -201,8 +202,8 @@ class Release:
         >>> rd.private_mean(np.zeros((500, 1)), ball, rd.GDP(1.0), adapt=True).clipping > 0
         True
         """
-        given_up = [stage.given_up for stage in self.stages if stage.given_up is not None]
-        return min(given_up[-1] / self.n, 1.0) * self.ball.radius if given_up else None
+        moved = [(stage.given_up, stage) for stage in self.stages if stage.given_up is not None]
+        return min(moved[-1][0] / self.n, 1.0) * self._ball_of(moved[-1][1]).radius if moved else None
 
     @property
     def remark(self) -> str:

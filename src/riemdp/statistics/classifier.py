@@ -12,7 +12,7 @@ from riemdp.io.values import WRITER, plain_labels, read_labels
 from riemdp.manifolds.base import Array
 from riemdp.privacy.bounded import Bounded
 from riemdp.releases.release import Release
-from riemdp.statistics.features import Features
+from riemdp.statistics.features import INTERCEPT, Features
 
 OWN = ("features", "labels", "entry")  # fields, beside those of every release
 
@@ -50,9 +50,9 @@ class ClassifierRelease(Release):
 
     @property
     def intercept(self) -> Array:
-        """(classes,): scores of a record at the ball's centre."""
-        at_centre = self.features(np.zeros((1, self.space.dim)))
-        return np.asarray((at_centre @ self.weights)[0])
+        """(classes,): scores of a record at the ball's centre, if none is shortened."""
+        at_centre = np.append(self.features.scaled(np.zeros((1, self.space.dim))), INTERCEPT)
+        return np.asarray(at_centre @ self.weights)
 
     # --- files -----------------------------------------------------------------------------------------------
 

@@ -151,10 +151,10 @@ class _Products:
         return np.stack(sums).astype(np.int64).astype(object)
 
 
-def centred(moments: NoisyMoments) -> Features:
-    """Coordinates at the mean, in units of most of their root mean square length: what the shape is about."""
+def centred(moments: NoisyMoments, mean: Array) -> Features:
+    """Coordinates less those of the mean, in units of most of their root mean square length: for their shape."""
     length = SHORTENED * math.sqrt(moments.about_mean().total)
-    return Features(np.eye(moments.dim), np.zeros(moments.dim), max(length, LEAST_SPREAD * moments.radius))
+    return Features(np.eye(moments.dim), mean, max(length, LEAST_SPREAD * moments.radius))
 
 
 def whitened(features: Features, spread: Spread, noise: float) -> Features:
@@ -170,9 +170,14 @@ def whitened(features: Features, spread: Spread, noise: float) -> Features:
     return Features(np.asarray(matrix / features.length), features.offset, max(length, LEAST_SPREAD))
 
 
-def with_private_length(features: Features, records: Bounded, law: RadiusLaw, chance: Chance) -> Features:
-    """The features with a length that leaves about a quarter of the records outside, for a share of the guarantee."""
-    longest = _longest(features, records.ball.radius)
+def with_private_length(
+    features: Features, records: Bounded, radius: float, law: RadiusLaw, chance: Chance
+) -> Features:
+    """The features with a length that leaves about a quarter of the records outside, for a share of the guarantee.
+
+    The list begins with the longest that records within the radius of the mean can have; whatever is longer is outside.
+    """
+    longest = radius * float(np.linalg.norm(features.matrix, 2))
     lengths_below = [longest * math.exp2(-step / STEPS) for step in range(1, LENGTHS)]
 
     def outside() -> list[int]:
@@ -180,11 +185,6 @@ def with_private_length(features: Features, records: Bounded, law: RadiusLaw, ch
         return records.mapped(features.raw, body).outside(lengths_below)
 
     return replace(features, length=[longest, *lengths_below][chance.step(law, outside)])
-
-
-def _longest(features: Features, radius: float) -> float:
-    """No raw features of records of the ball are longer."""
-    return (radius + float(np.linalg.norm(features.offset))) * float(np.linalg.norm(features.matrix, 2))
 
 
 def length_law(n: int, share: Guarantee) -> RadiusLaw:

@@ -199,13 +199,14 @@ class LinearClassifier(ABC):
     def _under(self, paid: Reservation, records: Bounded, labelled: Labelled) -> ClassifierRelease:
         chance, summary = Exact(paid), self.summary.under(paid, records)
         assert isinstance(summary, Summary)
-        place, law = records.moved(_around_mean(summary)), length_law(self.n, self.shares.length)
-        labelled = replace(labelled, records=labelled.records.moved(place.ball))
-        features, stages = self._shaped(centred(summary.moments), place, chance)
+        around, law = _around_mean(summary), length_law(self.n, self.shares.length)
+        ball, mean = seen_from(self.ball, around)
+        place, labelled = records.moved(ball), replace(labelled, records=labelled.records.moved(ball))
+        features, stages = self._shaped(centred(summary.moments, mean), place, chance)
         if self.within is not None:
             features, further = self.within.evened(features, labelled, chance)
             stages = [*stages, *further]
-        features = with_private_length(features, place, law, chance)
+        features = with_private_length(features, place, around.radius, law, chance)
         learnt = self.learn(labelled, features, chance)
         length = length_stage(features, self.shares.length, law, place.ball)
         return self._recorded(paid, learnt, features, (*self._of_summary(summary), *stages, length, learnt.stage))
@@ -240,8 +241,21 @@ def _mechanism(share: Guarantee) -> str:
     return "wrapped-laplace" if isinstance(share, PureDP) else "wrapped-gaussian"
 
 
+def seen_from(given: Ball, around_mean: Ball) -> tuple[Ball, Array]:
+    """The ball at whose centre features are taken, and the coordinates of the private mean there.
+
+    The given one where geodesics never meet again: its centre has no noise, and coordinates there never lie farther
+    apart than the records. Elsewhere they are straight around the mean only; in a flat space all centres do the same.
+    """
+    space = given.space
+    if space.is_flat or math.isfinite(space.uniqueness_radius):
+        return around_mean, np.zeros(space.dim)
+    with without_waiting():
+        return given, Bounded(around_mean.center[None], given)._coordinates.all()[0]
+
+
 def _around_mean(summary: Summary) -> Ball:
-    """Where features are taken: at the released mean, which is known better than the centre that it was found from.
+    """Around the released mean, which is known better than the centre that it was found from.
 
     It is read like a record, so that it is moved into the ball if noise has carried it out.
     """
