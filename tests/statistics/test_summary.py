@@ -283,7 +283,11 @@ def test_files_from_before_there_were_shapes_are_read(adapt):
     made = rd.private_summary(X, ball, rd.GDP(1.0), adapt=adapt)
     data = made.to_dict() | {"format": 4}
     data["moments"] = {name: value for name, value in data["moments"].items() if name not in ("radius", "axes")}
-    assert rd.Release.from_dict(data).to_dict() == made.to_dict()
+    read = rd.Release.from_dict(data).to_dict()
+    assert read["moments"].pop("radius") == (made.stages[-1].radius if adapt else ball.radius)
+    expected = made.to_dict()
+    expected["moments"].pop("radius")  # today's are of vectors that reach farther than the stage's radius
+    assert read == expected
 
 
 def test_a_mean_is_no_summary(tmp_path):
