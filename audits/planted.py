@@ -108,6 +108,20 @@ def too_little_weight(case: Case) -> Points:
     return points
 
 
+class WeightOfRadius(Moments):
+    """The trace, which reaches farther, over the weight of one that does not."""
+
+    def weight_of_trace(self, ball: rd.Ball) -> float:
+        """By the radius in the place of the wider one."""
+        return super().weight_of_trace(ball) / self.reach**2
+
+
+def weight_of_radius(case: Case) -> Points:
+    """A trace of vectors beyond the radius, with a weight by the radius."""
+    query = replace(case.query, statistic=WeightOfRadius(**vars(case.moments)))
+    return drawn(query, query.plan(), case.ball)
+
+
 def records_for_people(case: Case) -> Points:
     """Noise for the number of records, as if each were a person; a person has several, and all of them are replaced."""
 
@@ -253,6 +267,7 @@ BUGS: dict[str, Bug] = {
     "float noise": Bug(Case("line", "wrapped-laplace", rd.PureDP(1.0)), float_noise, "bits", 50_000),
     "a file twice": Bug(Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True), file_twice, "release"),
     "weight too small": Bug(summary("line", "trace", rd.GDP(1.0)), too_little_weight, "release", 300_000, 1.0),
+    "weight of the radius": Bug(replace(summary("line", "full", rd.GDP(1.0)), reach=2.0), weight_of_radius, "release"),
     "moments unclipped": Bug(summary("line", "full", rd.GDP(1.0)), unclipped_moments, "release"),
     "narrow, unforced": Bug(Case("sphere", "wrapped-gaussian", rd.GDP(1.0), shaped=True), narrow_unforced, "release"),
     "records for people": Bug(

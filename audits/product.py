@@ -39,6 +39,7 @@ from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.neighbours import Pair, fooling_neighbours, spare_outliers, worst_neighbours
 from riemdp.privacy.bounded import Bounded
 from riemdp.releases.plan import Plan
+from riemdp.statistics.adaptive import REACH_OF_SPREAD
 from riemdp.statistics.moments import Moments
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
@@ -107,6 +108,7 @@ class Case:
     second: str = ""  # which second moments, of a summary
     people: bool = False  # each of n people has several records, and neighbours replace one with all of them
     shaped: bool = False  # in an ellipsoid that is narrow where neighbours differ
+    reach: float = 1.0  # radii up to which a summary tells the trace: then it has the ball's radius over that many
 
     @property
     def n(self) -> int:
@@ -124,6 +126,7 @@ class Case:
         extras = [self.statistic] * (self.statistic != "frechet-mean") + ["another footpoint"] * self.footpoint
         extras += [f"{self.second} second moments"] * bool(self.second) + ["adaptive"] * self.adapt
         extras += ["two sites"] * self.sites + ["people"] * self.people + ["ellipsoid"] * self.shaped
+        extras += [f"trace up to {self.reach:g} radii"] * (self.reach > 1)
         return ", ".join([self.mechanism, *extras])
 
     @property
@@ -141,6 +144,8 @@ class Case:
     @property
     def moments(self) -> Moments:
         """Those of a summary, in the ball or in the ellipsoid."""
+        if self.reach > 1:
+            return Moments(self.second, radius=self.ball.radius / self.reach, reach=self.reach)
         return replace(self.ellipsoid.moments, second=self.second) if self.shaped else Moments(self.second)
 
     @property
@@ -185,6 +190,7 @@ def all_cases() -> list[Case]:
             mean = "frechet-mean" if space.is_flat else "tangent-mean"
             cases.append(Case(place, "wrapped-gaussian", rd.GDP(1.0), statistic=mean, sites=True))
         cases += [summary(place, *row) for row in SUMMARIES] + [summary(place, "full", rd.GDP(1.0), adapt=True)]
+        cases.append(replace(summary(place, "full", rd.GDP(1.0)), reach=REACH_OF_SPREAD))
         if place in OF_PEOPLE:
             cases += [Case(place, name, claim, people=True) for name in MECHANISMS for claim in CLAIMS]
             cases.append(Case(place, "auto", rd.GDP(1.0), adapt=True, people=True))
@@ -229,6 +235,7 @@ def quick_cases() -> list[Case]:
         Case("line", "wrapped-gaussian", rd.GDP(1.0), sites=True),
         summary("sphere", "full", rd.GDP(1.0)),
         summary("SPD(2), log-Euclidean", "diagonal", rd.PureDP(1.0)),
+        replace(summary("line", "full", rd.GDP(1.0)), reach=REACH_OF_SPREAD),
         Case("line", "wrapped-gaussian", rd.GDP(1.0), people=True),
         Case("sphere", "wrapped-gaussian", rd.GDP(1.0), shaped=True),
     ]
@@ -253,12 +260,14 @@ def neighbours_by_moments(case: Case) -> dict[str, Pair]:
 
     The worst pairs of docs/proofs/moments.md: along a line, from the rim to sqrt5 - 2 radii behind the centre; and
     around the rim, by the angle at which Laplace noise has its worst case. And far out of the ball, as if no record
-    were moved into it.
+    were moved into it; where the trace reaches farther, also from the rim to the radius on the other side.
     """
     ball, dim = case.ball, case.ball.space.dim
     first, last = np.eye(dim)[0], np.eye(dim)[-1]
     around = math.cos(ANGLE) * first + math.sin(ANGLE) * last if dim > 1 else -first
     ends = {"line": (2 - math.sqrt(5)) * first, "around": around, "far": 3 * first}
+    if case.reach > 1:
+        ends["inner"] = -first / case.reach
     heap = np.zeros((case.n - 1, dim))
     return {name: _as_pair(np.vstack([heap, _rows(ball, first, end)]), ball) for name, end in ends.items()}
 

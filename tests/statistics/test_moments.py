@@ -12,7 +12,8 @@ from scipy import optimize, stats
 import riemdp as rd
 from riemdp.kernels.products import MOST_PRODUCTS, sums_of_products, sums_of_squares, upper_triangle
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE
-from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded
+from riemdp.privacy.bounded import BEND, SECOND_MOMENTS, Bounded, _bent, _to_ball
+from riemdp.statistics.adaptive import REACH_OF_SPREAD
 from riemdp.statistics.base import ROUNDING, linear_sensitivity
 from riemdp.statistics.intrinsic import TangentMean
 from riemdp.statistics.moments import LARGEST_FULL, Moments
@@ -125,6 +126,93 @@ def test_no_split_of_epsilon_is_better_than_the_joint_release():
     scales = joint, joint * moments("full", "laplace").weight(ball)  # and of the trace by itself, which a split lacks
     shares = np.linspace(0.01, 0.99, 99)
     assert not any(2 / e <= scales[0] and math.sqrt(2) / (1 - e) <= scales[1] for e in shares)
+
+
+# --- a trace that reaches farther ------------------------------------------------------------------------------------
+
+
+def pairs_up_to(longest, size=100_000):
+    """Pairs of vectors (2, size, 3): any, opposite ones nearly, and with lengths at the rim, nearly, as bounds are tight."""
+    rng, near = np.random.default_rng(0), lambda shape: 10.0 ** np.random.default_rng(1).uniform(-6, 0, shape)
+    found = []
+    for opposite, at_rim in ((False, False), (True, False), (True, True)):
+        v = rng.standard_normal((2, size, 3))
+        v[1] = near((size, 1)) * v[1] - v[0] if opposite else v[1]
+        short = near((2, size, 1)) * (rng.random((2, size, 1)) < 0.7) if at_rim else 1 - rng.random((2, size, 1)) ** (1 / 6)
+        found.append(longest * (1 - short) * v / np.linalg.norm(v, axis=2, keepdims=True))
+    return np.concatenate(found, axis=1)
+
+
+def farthest_change(reach, bend=_bent, weight=1.0):
+    """(The largest change that a pair makes, the pair): of moments of bent vectors, and the trace of the others."""
+    statistic, room = Moments("full", radius=1.0, reach=reach), rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0)
+    wide = statistic.wide(room)
+    pairs = pairs_up_to(wide.radius * (1 - 2.0**-40))
+    a, b = (bend(rows, wide, 1.0) for rows in pairs)
+    products = a[:, :, None] * a[:, None, :] - b[:, :, None] * b[:, None, :]
+    traces = np.square(pairs[0]).sum(axis=1) - np.square(pairs[1]).sum(axis=1)
+    second = np.square(products).sum(axis=(1, 2)) / statistic.weight(room) ** 2
+    second += np.square(traces / (weight * statistic.weight_of_trace(room)))
+    changes = np.sqrt(np.square(a - b).sum(axis=1) + second)
+    return changes.max(), pairs[:, changes.argmax()]
+
+
+@pytest.mark.parametrize("reach", [1.05, REACH_OF_SPREAD, 1.5, 4.0])
+def test_a_trace_that_reaches_farther_is_for_nothing_if_the_rest_is_bent(reach):
+    claimed = Moments("full", radius=1.0, reach=reach).sensitivity(FLAT, 1, np.zeros(3))
+    assert claimed == linear_sensitivity(rd.Ball(rd.Euclidean(3), np.zeros(3), 1.0), 1)
+    assert claimed * (1 - 1e-6) < farthest_change(reach)[0] <= claimed
+
+
+@pytest.mark.parametrize("reach", [REACH_OF_SPREAD, 2.0])
+def test_it_would_not_be_if_vectors_were_cut_off_at_the_radius_or_weighed_by_it(reach):
+    """The controls of the search."""
+
+    def cut_off(rows, wide, radius):
+        return rows * np.minimum(1, radius / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    assert farthest_change(reach, bend=cut_off)[0] > 2.02
+    assert farthest_change(reach, weight=reach**-2)[0] > 2.02
+
+
+@pytest.mark.parametrize("reach", [REACH_OF_SPREAD, 2.0])
+@pytest.mark.parametrize("radius", [1e-100, 0.7, 1e99])
+def test_bent_vectors_are_as_short_as_the_proof_needs_in_exact_numbers(radius, reach):
+    """|a| <= r (1 - p (1 - |w|²/R²)²), and (change)² <= 4 r², in fractions."""
+    statistic, room = Moments("full", radius=radius, reach=reach), rd.Ball(rd.Euclidean(3), np.zeros(3), radius)
+    wide = statistic.wide(room)
+    assert wide.radius == reach * radius
+    pairs = pairs_up_to(wide.radius, 300)
+    forced = [_to_ball(rows, wide) for rows in pairs]
+    c, b = (Fraction(weight) for weight in (statistic.weight(room), statistic.weight_of_trace(room)))
+    for rows in zip(*forced, *(_bent(rows, wide, radius) for rows in forced), strict=True):
+        w, x, u, v = ([Fraction(number) for number in row.tolist()] for row in rows)
+        squares = [sum(number**2 for number in row) for row in (w, x)]
+        for square, bent in zip(squares, (u, v), strict=True):
+            inner = 1 - square / Fraction(wide.radius) ** 2
+            assert sum(number**2 for number in bent) <= (Fraction(radius) * (1 - Fraction(BEND) * inner**2)) ** 2
+        first = sum((p - q) ** 2 for p, q in zip(u, v, strict=True))
+        second = sum((p * q - s * t) ** 2 for p, s in zip(u, v, strict=True) for q, t in zip(u, v, strict=True))
+        assert first + second / c**2 + (squares[0] - squares[1]) ** 2 / b**2 <= 4 * Fraction(radius) ** 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_moments_with_a_wider_trace_are_quotients_of_integers_too(kind):
+    statistic, ball = Moments(kind, radius=1.0, reach=1.5), rd.Ball(rd.Euclidean(3), np.zeros(3), 5.0)
+    X = np.random.default_rng(4).standard_normal((200, 3))
+    first, second = statistic.value(Bounded(X, ball), np.zeros(3))
+    vectors = statistic.vectors(Bounded(X, ball))
+    w = vectors._rows.all()
+    step, bent = Fraction(2) ** vectors.ball.grid, _bent(w, vectors.ball, 1.0)
+    rows, wide = bent / float(step), w / float(step)
+    assert first.tolist() == [float(step * int(total) / 200) for total in rows.astype(object).sum(axis=0)]
+    weights = [Fraction(weight) for weight in statistic.weights(statistic.room(ball)).tolist()]
+    totals = (big_sums(rows, kind) if kind != "trace" else []) + big_sums(wide, "trace")
+    assert second.tolist() == [float(step**2 * t / (200 * weight)) for t, weight in zip(totals, weights, strict=True)]
+    is_short = np.linalg.norm(w, axis=1) < 0.8
+    assert is_short.any()
+    assert np.array_equal(bent[is_short], w[is_short])  # what is well inside stays as it is
+    assert np.linalg.norm(bent, axis=1).max() > 0.99
 
 
 # --- exact sums ----------------------------------------------------------------------------------------------------

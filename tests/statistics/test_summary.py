@@ -13,7 +13,10 @@ from riemdp.kernels.spectral import kernels_for
 from riemdp.manifolds.capabilities import Curvature
 from riemdp.manifolds.transport import transport
 from riemdp.privacy.bounded import Bounded
+from riemdp.statistics.adaptive import REACH_OF_SPREAD
+from riemdp.statistics.base import linear_sensitivity, vectors_up_to
 from riemdp.statistics.fill import WithFill
+from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
 from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge
 
@@ -283,7 +286,11 @@ def test_files_from_before_there_were_shapes_are_read(adapt):
     made = rd.private_summary(X, ball, rd.GDP(1.0), adapt=adapt)
     data = made.to_dict() | {"format": 4}
     data["moments"] = {name: value for name, value in data["moments"].items() if name not in ("radius", "axes")}
-    assert rd.Release.from_dict(data).to_dict() == made.to_dict()
+    read = rd.Release.from_dict(data).to_dict()
+    assert read["moments"].pop("radius") == (made.stages[-1].radius if adapt else ball.radius)
+    expected = made.to_dict()
+    expected["moments"].pop("radius")  # today's are of vectors that reach farther than the stage's radius
+    assert read == expected
 
 
 def test_a_mean_is_no_summary(tmp_path):
@@ -324,6 +331,21 @@ def test_a_summary_is_planned_simulated_and_paid_for_as_a_mean_is(tmp_path):
     assert book.history()[0].description == "summary of 3,000 records, wrapped-gaussian: stars"
     with pytest.raises(rd.BudgetExceeded):
         rd.private_summary(X, ball, rd.GDP(0.1), ledger=book)
+
+
+def test_adaptive_summaries_tell_the_trace_beyond_their_radius_but_not_beyond_a_ball_that_was_given():
+    X, ball = records(rd.SPDAffine(2), 2000, 0.1), rd.Ball(rd.SPDAffine(2), np.eye(2), 3.0)
+    made = rd.private_summary(X, ball, rd.GDP(1.0), adapt=True)
+    radius = made.stages[-1].radius
+    assert made.moments.radius == REACH_OF_SPREAD * radius
+    assert made.sensitivity == linear_sensitivity(vectors_up_to(radius, 3), 2000)  # that of a mean alone
+    how = prepare(Query(ball, 2000, rd.GDP(1.0), statistic="summary", adapt=True)).how
+    shrunk = how.start.around(ball.center, 1.0, None)
+    assert [how.last_query(body, how.whole).statistic.reach for body in (how.start, shrunk)] == [1.0, REACH_OF_SPREAD]
+    assert how.weights == prepare(Query(ball, 2000, rd.GDP(1.0), adapt=True)).how.weights  # and no more for radii
+    assert rd.private_summary(X, ball, rd.GDP(1.0)).moments.radius == ball.radius
+    pure = rd.private_summary(X, ball, rd.PureDP(1.0), adapt=True)
+    assert pure.moments.radius == pure.stages[-1].radius
 
 
 def test_a_private_centre_alone_is_refused():

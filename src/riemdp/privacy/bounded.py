@@ -128,6 +128,11 @@ class Bounded:
         first, products = tuple(s << CUT for s in total[: self.space.dim]), tuple(total[self.space.dim :])
         return MomentSums(self.ball, self.n, second, first, products, 2 * CUT)
 
+    def bent_moment_sums(self, second: str, radius: float) -> MomentSums:
+        """`moment_sums` of coordinates bent into a smaller radius; but the trace is of those that are not bent."""
+        total = self._rows.total(partial(_bent_moments, ball=self.ball, second=second, radius=radius)).tolist()
+        return MomentSums(self.ball, self.n, second, tuple(total[: self.space.dim]), tuple(total[self.space.dim :]))
+
     def mean_of(self, per_record: Turn) -> Array:
         """Mean over the records of vectors that each one's coordinates at the centre are mapped to."""
         sums = self._coordinates.turned(per_record).each(column_sums)
@@ -217,6 +222,7 @@ SMALL_SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # of integers of 
 }
 CUT = BITS - PIECE  # bits that coarse coordinates lack
 MOST_COARSE = 2**30  # records whose squares, of at most 2^32 each, add up in 64 bits
+BEND = 0.375  # how soft vectors are bent into a smaller radius, p of docs/proofs/moments.md, section 8
 
 
 def _with_trace(sums: Array, dim: int) -> Array:
@@ -252,6 +258,22 @@ def _moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noq
     """Sums of a block: of the coordinates in steps of the grid, then of their products."""
     steps = coords * 2.0**-grid
     return np.concatenate([steps.astype(np.int64).sum(axis=0).astype(object), SECOND_MOMENTS[second](steps)])
+
+
+def _bent_moments(coords: Array, start: int, ball: Ball, second: str, radius: float) -> Array:
+    """The same of coordinates bent into the radius, but for the trace, the last number."""
+    sums = _moments(_bent(coords, ball, radius), start, ball.grid, second)
+    sums[-1] = _moments(coords, start, ball.grid, "trace")[-1]
+    return sums
+
+
+def _bent(coords: Array, ball: Ball, radius: float) -> Array:
+    """Each row v shortened to r (1 - p (1 - |v|²/R²)²) at most, R the ball's radius: it is r at the rim alone."""
+    with np.errstate(all="ignore"):
+        inner = 1 - np.square(lengths(coords) / ball.radius)
+        longest = radius * (1 - _margin(coords.shape[1])) * (1 - BEND * np.square(inner))
+        bent = _clipped(coords.copy(), np.ones(len(coords), dtype=bool), longest, 2.0**-ball.grid)
+    return np.asarray(np.trunc(bent) * 2.0**ball.grid)
 
 
 def _coarse_moments(coords: Array, start: int, grid: int, second: str) -> Array:  # noqa: ARG001
@@ -316,10 +338,10 @@ def _log_alone(record: Array, ball: Ball) -> tuple[Array, bool]:
         return np.zeros(ball.space.dim), False
 
 
-def _clipped(coords: Array, usable: Array, radius: float, unit: float) -> Array:
+def _clipped(coords: Array, usable: Array, radius: float | Array, unit: float) -> Array:
     """Each row shortened to the radius at most, and 0 where even that is not certain; times the unit, a power of 2.
 
-    Written over the coordinates.
+    Written over the coordinates. Each row may have a radius of its own.
     """
     margin = _margin(coords.shape[1])
     shrink = np.minimum(1.0, radius * (1 - 2 * margin) / lengths(coords))

@@ -64,9 +64,10 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
-# A record that is moved takes more from the spread than from the mean: radii of summaries are that much more precise.
-# And their axes, C^⅛, are half as uneven as those with the least noise for a mean, which blur the dispersion.
-CARE_FOR_SPREAD, SHAPE_OF_SUMMARY = 3, 1 / 8
+# A record that is moved takes more from the spread than from the mean: with Gaussian noise a summary tells the trace of
+# records up to so many radii, for nothing; else its radii are that much more precise. And its axes, C^⅛, are half as
+# uneven as those with the least noise for a mean, which blur the dispersion.
+REACH_OF_SPREAD, CARE_FOR_SPREAD, SHAPE_OF_SUMMARY = 1.2, 3, 1 / 8
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -202,7 +203,8 @@ class Adaptive:
         of_list = self._strength_of_list(self.favour)
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
         share = max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
-        return share if self.summary is None else min(CARE_FOR_SPREAD * share, max(share, most))
+        is_careful = self.summary is not None and not self.is_gaussian
+        return min(CARE_FOR_SPREAD * share, max(share, most)) if is_careful else share
 
     @cached_property
     def look(self) -> float:
@@ -288,8 +290,15 @@ class Adaptive:
         """The linear one, in the body."""
         if self.summary is None:
             return ShapedMean.within(body.ball.space, body.radius, body.axes)
+        if (reach := self._reach(body)) > 1:
+            return replace(self.summary, radius=body.radius, axes=body.axes, reach=reach)
         is_ball = body.axes is None and body.radius == body.ball.radius
         return replace(self.summary, radius=None if is_ball else body.radius, axes=body.axes)
+
+    def _reach(self, body: Body) -> float:
+        """Up to how many radii of the body the last release tells the trace: of one that was given, not beyond it."""
+        is_told = self.summary is not None and self.is_linear and self.is_gaussian
+        return REACH_OF_SPREAD if is_told and body is not self.start else 1.0
 
     def _has_last(self, radius: float) -> bool:
         """Whether the last release exists in a body of that radius, with as little or as much as it may have.
@@ -436,18 +445,19 @@ class Adaptive:
 
         Where the space has none that is larger, they are moved into the first body and outside the second.
         """
-        wider = near.around(near.ball.center, WIDER * near.radius, near.axes)
+        wider = near.wider(WIDER)
         vectors = Moments(radius=wider.radius, axes=wider.axes).vectors(records.moved(wider.ball))
         return vectors.outside([radius_at(near.radius, step) for step in steps[1:]])
 
     def run(self, records: Bounded, chance: Chance) -> Last:
         """All rounds, and the last release of all that is left, which is on record as a stage too."""
         found = self.find(records, chance)
-        share = found.allowance.rest
-        query = self.last_query(found.body, share, found.footpoint)
-        plan = query.plan()
-        stages = found.with_stage("mean", share, plan, found.body).stages
-        return Last(chance.point(query.law(plan), found.records), query, plan, stages)
+        body, share = found.body, found.allowance.rest
+        query = self.last_query(body, share, found.footpoint)
+        plan, reach = query.plan(), self._reach(body)
+        last = found.records if reach == 1 else found.records.moved(body.wider(reach).ball)
+        stages = found.with_stage("mean", share, plan, body).stages
+        return Last(chance.point(query.law(plan), last), query, plan, stages)
 
     # --- predictions -----------------------------------------------------------------------------------------
 

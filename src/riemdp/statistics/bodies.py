@@ -36,6 +36,10 @@ class Body:
         reach = radius if radius <= self.ball.radius else within_reach(self.ball.space, radius)
         return Body(Ball(self.ball.space, center, reach), radius, axes)
 
+    def wider(self, factor: float) -> Body:
+        """With so many times the radius."""
+        return self.around(self.ball.center, factor * self.radius, self.axes)
+
     @property
     def stretch(self) -> float:
         """By how much noise grows over that of one coordinate: a ball of the same noise has stretch sqrt(d)."""

@@ -3,6 +3,7 @@
 M1 = (1/n) sum v_i and M2 = (1/n) sum v_i v_iᵀ, or its diagonal or trace, of the very same v_i, |v_i| <= r exactly. With
 Gaussian noise the second costs nothing: with the weights below, (M1, M2/c, tr M2/b) has the sensitivity 2r/n of M1
 alone. With Laplace noise the trace costs nothing either, and everything else a stated share.
+The trace may be of vectors that reach farther, if the others are bent into the radius: that costs nothing either.
 Proofs: docs/proofs/moments.md; in an ellipsoid, of narrowed coordinates: docs/proofs/shaped.md.
 """
 
@@ -25,7 +26,7 @@ from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.mechanisms import Mechanism
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, Wrapped, require_wrapped
-from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded, MomentSums
+from riemdp.privacy.bounded import BEND, SECOND_MOMENTS, Bounded, MomentSums
 from riemdp.releases.release import Release
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error
@@ -52,6 +53,7 @@ class Moments(Statistic):
     is_coarse: bool = False  # of coordinates cut to 16 bits: for centres and shapes, found faster
     radius: float | None = None  # of narrowed coordinates, in an ellipsoid; None: the ball's own
     axes: Axes | None = None  # of the ellipsoid
+    reach: float = 1.0  # radii up to which the trace is told; beyond 1, all else is of vectors bent into one radius
 
     def __post_init__(self) -> None:
         if self.second not in ("auto", *SECOND_MOMENTS):
@@ -90,6 +92,8 @@ class Moments(Statistic):
 
     def weight_of_trace(self, ball: Ball) -> float:
         """b, of the trace by itself: the least that costs nothing, alone or beside the matrix."""
+        if self.reach > 1:
+            return round_up(_free_beyond, ball.radius, self.wide(ball).radius)
         alone = self.which(ball.space.dim) == "trace"
         if not self.is_gaussian:
             return 2 * ball.radius if alone else ball.radius
@@ -112,6 +116,10 @@ class Moments(Statistic):
         """Where the vectors are whose moments are taken: the ball itself, or one of narrowed coordinates."""
         return ball if self.radius is None else vectors_up_to(self.radius, ball.space.dim)
 
+    def wide(self, room: Ball) -> Ball:
+        """Where the vectors are before they are bent into the room, whose trace is taken."""
+        return room if self.reach == 1 else vectors_up_to(self.reach * room.radius, room.space.dim)
+
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """The sensitivity of the tangent mean, to the last bit, where second moments cost nothing."""
         refuse_footpoint(footpoint, "summary")
@@ -125,18 +133,21 @@ class Moments(Statistic):
         """A ball of vectors for each moment."""
         room = self.room(ball)
         weights = self.weights(room)
-        longest = room.radius**2 * math.hypot(1 / self.weight(room), 1 / weights[-1])
+        longest = math.hypot(room.radius**2 / self.weight(room), self.wide(room).radius ** 2 / weights[-1])
         return vectors_up_to(room.radius, room.space.dim), vectors_up_to(longest, len(weights))
 
     def vectors(self, records: Bounded) -> Bounded:
-        """Coordinates, or narrowed ones, each by itself, forced into the room."""
+        """Coordinates, or narrowed ones, each by itself, forced into the room, or the wide one."""
         if self.radius is None:
             return records
-        return records.mapped(partial(_narrowed, axes=self.axes, grid=records.ball.grid), self.room(records.ball))
+        room = self.wide(self.room(records.ball))
+        return records.mapped(partial(_narrowed, axes=self.axes, grid=records.ball.grid), room)
 
     def value(self, records: Bounded, footpoint: Array) -> tuple[Array, Array]:  # noqa: ARG002
         """Both moments, of exact sums, each number rounded once."""
-        vectors, which = self.vectors(records), self.which(records.space.dim)
+        vectors, which, room = self.vectors(records), self.which(records.space.dim), self.room(records.ball)
+        if self.reach > 1:
+            return vectors.bent_moment_sums(which, room.radius).means(self.weights(room).tolist())
         return self.of_sums(vectors.coarse_moment_sums(which) if self.is_coarse else vectors.moment_sums(which))
 
     def of_sums(self, sums: MomentSums) -> tuple[Array, Array]:
@@ -173,7 +184,7 @@ class Moments(Statistic):
         first, numbers = np.clip(first, -FARTHEST, FARTHEST), np.clip(second, -FARTHEST, FARTHEST) * weights
         deviations = [self.scale * math.sqrt(self.noise.mean_square(size) / size) for size in (dim, len(numbers))]
         axes = None if self.axes is None else self.axes.matrix
-        told = deviations[0], deviations[1] * float(weights[0]), room.radius, axes
+        told = deviations[0], deviations[1] * float(weights[0]), self.wide(room).radius, axes
         if which == "trace":
             return NoisyMoments(which, first, numbers[0], *told)
         shift = _better_trace(numbers, weights, dim) / dim
@@ -198,6 +209,12 @@ def free_for_trace(radius: arb) -> arb:
 def _free_beside_matrix(radius: arb) -> arb:
     """sqrt(8/(5 sqrt5 + 7)) r, about 0.6634 r: the same for the trace, beside the matrix over sqrt2 r."""
     return radius * (8 / (5 * _root(5) + 7)).sqrt()
+
+
+def _free_beyond(radius: arb, wide: arb) -> arb:
+    """R²/r (p (4 - 3p + 2p² - p³/2))^-½: the same for the trace of vectors up to R (moments.md, section 8)."""
+    p = 0 * radius + BEND
+    return wide**2 / radius / (p * (4 - 3 * p + 2 * p**2 - p**3 / 2)).sqrt()
 
 
 def _sum_of_lengths(radius: arb, c: arb) -> arb:
