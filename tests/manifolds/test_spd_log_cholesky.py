@@ -15,9 +15,11 @@ from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import rotation
 from riemdp.kernels.constants import CONDITIONING, SMALLEST, SQUARES, UNIT_ROUNDOFF
 from riemdp.kernels.factors import (
+    FEW_ROWS,
     _entries_sum,
     _lapack_sum,
     conditioning,
+    conditioning_of_one,
     factor_rounding,
     log_cholesky,
     most_lost,
@@ -94,6 +96,16 @@ def test_entry_by_entry_no_bad_record_is_overlooked(k, bad, place):
         assert sum_factors(x).is_valid
         x[0][place] = bad
         assert not sum_factors(x).is_valid
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 9, FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("spread", [1.2, 1e6])
+def test_the_bound_of_one_matrix_is_that_of_many_or_a_little_more(k, spread):
+    for x in with_spectrum(k, 1 / spread, spread, np.random.default_rng(k), 20):
+        factor = np.linalg.cholesky(x)
+        sharp = float(conditioning(factor, np.sqrt(np.diagonal(x))))
+        found = conditioning_of_one(factor)
+        assert (1 - 1e-7) * sharp <= found <= 4 * sharp
 
 
 def test_small_matrices_load_no_compiled_code():

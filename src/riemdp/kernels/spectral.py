@@ -40,9 +40,10 @@ Decomposition = Callable[[Array], tuple[Array, Array]]
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
 TINY_WORK = 2**14  # not worth a call
-FEWEST = {"symmetric": 8, "cholesky": 1}  # records for which loaded code is worth it, if they are small
 ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
+# From so many records of at most so many rows on, code that is loaded is worth a call, whatever they are in all.
+WORTH_A_CALL = {"symmetric": (8, LARGEST_JACOBI), "cholesky": (1, LARGEST_COMPILED)}
 LAST = {"symmetric": "record_logs", "cholesky": "sum_factors"}  # the last definitions of modules: they are loaded
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
@@ -86,7 +87,8 @@ def _compiled(n: int, k: int, code: str = "symmetric", worth_loading: int | None
     work = n * k**3
     if work >= (worth_loading or SMALL_WORK):
         return True
-    return (work >= TINY_WORK or (n >= FEWEST[code] and k <= LARGEST_JACOBI)) and _is_loaded(code)
+    fewest, largest = WORTH_A_CALL[code]
+    return (work >= TINY_WORK or (n >= fewest and k <= largest)) and _is_loaded(code)
 
 
 def _is_loaded(code: str) -> bool:
