@@ -42,7 +42,7 @@ SMALL_WORK = 2**18
 TINY_WORK = 2**14  # not worth a call
 ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
-# From so many records of at most so many rows on, code that is loaded is worth a call, whatever they are in all.
+# So many records, of at most so many rows, are worth a call of code that is loaded, however little there is to do.
 WORTH_A_CALL = {"symmetric": (8, LARGEST_JACOBI), "cholesky": (1, LARGEST_COMPILED)}
 LAST = {"symmetric": "record_logs", "cholesky": "sum_factors"}  # the last definitions of modules: they are loaded
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.

@@ -10,7 +10,7 @@ import numpy as np
 
 from riemdp.kernels.constants import UNIT_ROUNDOFF
 from riemdp.kernels.hermitian import as_real, eigh_of_real_form
-from riemdp.kernels.spectral import record_logs, sum_logs
+from riemdp.kernels.spectral import record_logs, sum_logs, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
     ClosedFormMean,
@@ -87,9 +87,9 @@ class HPDLogEuclidean(FlatChart, HPD, Space, ClosedFormMean, VolumeDensity, Exac
         if not sums.is_valid:
             self._refuse(points)
         values, vectors = eigh_of_real_form(sums.total / sums.count)
-        own = 4 * (2 * self.k + 1) * UNIT_ROUNDOFF * math.exp(values[-1] - values[0])
+        own = 4 * (2 * self.k + 1) * UNIT_ROUNDOFF * math.exp(min(values[-1] - values[0], 700.0))
         point = (vectors * exponentials(values, 2 * self.k)) @ vectors.conj().T
-        return FlatMean(as_real(point), (sums.rounding + own) / SQRT2)
+        return FlatMean(symmetric_part(as_real(point)), (sums.rounding + own) / SQRT2)
 
     def point_rounding(self, radius: float) -> float:
         """The rounding of real matrices of twice the size, where lengths are sqrt 2 times as long."""
