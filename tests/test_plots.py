@@ -19,7 +19,7 @@ from riemdp.group_report import write_comparison
 from riemdp.mechanisms import MECHANISMS
 from riemdp.releases.release import Stage
 
-MORE = [rd.SPDAffine(3), rd.SPDLogEuclidean(12), rd.Euclidean(2), rd.Euclidean(60), rd.KendallShapes(30)]
+MORE = [rd.SPDAffine(3), rd.SPDLogEuclidean(12), rd.Euclidean(2), rd.Euclidean(60), rd.KendallShapes(30), rd.Simplex(4)]
 GUARANTEES = [rd.PureDP(1.0), rd.ApproxDP(1.0, 1e-3), rd.GDP(1.0), rd.ZCDP(0.1), rd.RDP(8.0, 0.5)]
 
 

@@ -9,7 +9,7 @@ from test_plots import line, pixels, some_ball, some_release
 
 SUMMARISED = [
     rd.Euclidean(2), rd.Euclidean(5), rd.Sphere(1), rd.Sphere(2), rd.Hyperbolic(2), rd.Hyperbolic(1), rd.SPDAffine(2),
-    rd.SPDAffine(3), rd.SPDLogEuclidean(5), rd.KendallShapes(5), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
+    rd.SPDAffine(3), rd.SPDLogEuclidean(5), rd.KendallShapes(5), rd.Simplex(4), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
 ]  # fmt: skip
 
 

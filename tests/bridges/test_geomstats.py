@@ -12,7 +12,7 @@ import riemdp as rd
 pytest.importorskip("geomstats", exc_type=ImportError)
 SPACES = [
     rd.Euclidean(3), rd.Sphere(2), rd.Hyperbolic(2), rd.Hyperbolic(2, model="poincare"), rd.SPDAffine(3), rd.SPDLogEuclidean(3), rd.HPDAffine(2),
-    rd.HPDLogEuclidean(2), rd.Rotations(), rd.KendallShapes(4), rd.Simplex(4), rd.Correlations(4), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
+    rd.HPDLogEuclidean(2), rd.Rotations(), rd.KendallShapes(4), rd.Simplex(4), rd.Correlations(2), rd.Correlations(3), rd.Correlations(4), rd.Product(rd.Sphere(2), rd.Euclidean(2)),
 ]  # fmt: skip
 
 

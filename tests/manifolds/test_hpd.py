@@ -225,3 +225,9 @@ def test_files_of_complex_matrices(tmp_path):
     done = CliRunner().invoke(app, ["mean", str(tmp_path / "x.npy"), *line], prog_name="riemdp")
     assert done.exit_code == 0
     assert rd.HPDAffine(2).dist(np.load(tmp_path / "m.npy"), rd.frechet_mean(x, rd.HPDAffine(2)).point) < 1
+
+
+@pytest.mark.parametrize("n", [1, 30, 3000])
+def test_a_mean_is_hermitian_to_the_bit(n):
+    mean = rd.frechet_mean(rd.HPDLogEuclidean(3).random_point(n, 0), rd.HPDLogEuclidean(3)).point
+    np.testing.assert_array_equal(mean, mean.conj().T)

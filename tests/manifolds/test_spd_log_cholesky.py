@@ -15,9 +15,11 @@ from manifolds.exact import distance, exact, exact_mean
 from manifolds.examples import rotation
 from riemdp.kernels.constants import CONDITIONING, SMALLEST, SQUARES, UNIT_ROUNDOFF
 from riemdp.kernels.factors import (
+    FEW_ROWS,
     _entries_sum,
     _lapack_sum,
     conditioning,
+    conditioning_of_one,
     factor_rounding,
     log_cholesky,
     most_lost,
@@ -107,6 +109,16 @@ def test_every_point_of_a_chart_tells_that_chart_and_what_has_none_is_not_made_u
     errors = np.linalg.norm(space.to_chart(points[held]) - charts[held], axis=1)
     assert (errors <= 1e-3 * np.maximum(1, np.linalg.norm(charts[held], axis=1))).all()
     assert held[np.linalg.norm(charts, axis=1) < 5].all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 9, FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("spread", [1.2, 1e6])
+def test_the_bound_of_one_matrix_is_that_of_many_or_a_little_more(k, spread):
+    for x in with_spectrum(k, 1 / spread, spread, np.random.default_rng(k), 20):
+        factor = np.linalg.cholesky(x)
+        sharp = float(conditioning(factor, np.sqrt(np.diagonal(x))))
+        found = conditioning_of_one(factor)
+        assert (1 - 1e-7) * sharp <= found <= 4 * sharp
 
 
 def test_small_matrices_load_no_compiled_code():

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import riemdp as rd
+from riemdp.manifolds.torus import wrapped
 from riemdp.statistics.fill import BESIDE_FRECHET
 from riemdp.statistics.sensitivity import SOLVER_SHARE
 
@@ -39,6 +40,14 @@ def test_large_angles_come_between_minus_pi_and_pi_too():
     np.testing.assert_array_equal(points[-1], x[-1])
     made = rd.private_mean(np.zeros((3, 1)), rd.Ball(rd.Torus(1), [0.0], 0.5), rd.GDP(1e-18), mechanism="wrapped-gaussian")
     assert np.all(np.abs(made.value) <= np.pi)
+
+
+def test_angles_have_the_same_bits_whoever_their_neighbours_are():
+    """If all are between -pi and pi nothing is taken off; with a larger one among them, nothing of the others is."""
+    x = np.array([0.0, -0.0, 5e-324, 1.0, -3.1, np.pi, -np.pi])
+    alone, together = wrapped(x), wrapped(np.append(x, 7.0))[:-1]
+    assert alone.tobytes() == together.tobytes()
+    assert alone is not x
 
 
 def test_angles_all_over_have_no_certified_mean():

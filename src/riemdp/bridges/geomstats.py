@@ -55,8 +55,8 @@ def from_geomstats(space: Any) -> Space:
     ----------
     space : geomstats.geometry.base.Manifold
         Euclidean, Hypersphere, Hyperboloid, PoincareBall, SPDMatrices and HPDMatrices (the metric decides),
-        FullRankCorrelationMatrices (OffLogMetric with alpha = 1, beta = gamma = 0), SpecialOrthogonal(3) of
-        matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
+        FullRankCorrelationMatrices (OffLogMetric with alpha = 1, beta = gamma = 0, from 4 rows on),
+        SpecialOrthogonal(3) of matrices, PreShapeSpace of planar landmarks (whose quotient by rotations is the space
         of shapes), Grassmannian(n, p) with p <= n/2, CategoricalDistributions, or a ProductManifold of such.
 
     Returns
@@ -88,13 +88,19 @@ def from_geomstats(space: Any) -> Space:
     return READERS[names](space)
 
 
-OFF_LOG = {"alpha": 1.0, "beta": 0.0, "gamma": 0.0}  # of all that ignore the order of variables
+def _off_log(k: int) -> dict[str, float]:
+    """The off-log metric of ours among all that ignore the order of variables; for few, geomstats writes it otherwise.
+
+    alpha tr S² + beta (sum of the squares of the rows' sums) + gamma (square of the sum of all) is tr S² in each.
+    """
+    alpha, beta, gamma = {2: (0.0, 0.0, 0.5), 3: (0.0, 2.0, -0.5)}.get(k, (1.0, 0.0, 0.0))
+    return {"alpha": alpha, "beta": beta, "gamma": gamma}
 
 
 def _correlations(space: Any) -> Space:
-    metric = space.metric.image_space.metric
-    if any(getattr(metric, name) != value for name, value in OFF_LOG.items()):
-        raise InputError(f"space: OffLogMetric of geomstats is one of riemdp with {OFF_LOG} only: {OWN}.")
+    metric, ours = space.metric.image_space.metric, _off_log(space.n)
+    if any(getattr(metric, name) != value for name, value in ours.items()):
+        raise InputError(f"space: OffLogMetric of geomstats is one of riemdp with {ours} only: {OWN}.")
     return Correlations(space.n)
 
 
@@ -202,7 +208,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "HPDAffine": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDAffineMetric", space.k),
     "HPDLogEuclidean": lambda space: _equipped("hpd_matrices", "HPDMatrices", "HPDLogEuclideanMetric", space.k),
     "Correlations": lambda space: _equipped(
-        "full_rank_correlation_matrices", "FullRankCorrelationMatrices", "OffLogMetric", space.k, **OFF_LOG
+        "full_rank_correlation_matrices", "FullRankCorrelationMatrices", "OffLogMetric", space.k, **_off_log(space.k)
     ),
     "Rotations": lambda space: _geometry("special_orthogonal", "SpecialOrthogonal")(space.dim),
     "Grassmann": lambda space: _geometry("grassmannian", "Grassmannian")(space.n, space.p),

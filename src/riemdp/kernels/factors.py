@@ -19,18 +19,20 @@ from riemdp.kernels.constants import (
     SMALLEST,
     SMALLEST_NORMAL,
     SQUARES,
-    SYMMETRY_TOL,
     TOGETHER,
     UNIT_ROUNDOFF,
     WIDTH,
 )
 from riemdp.kernels.spectral import (
+    SMALL_WORK,
     _compiled,
     _floats,
     _grain,
+    added,
     asymmetry,
     in_tasks,
     positive_definite,
+    statistics,
     symmetric_part,
 )
 from riemdp.kernels.threads import map_ranges
@@ -40,6 +42,7 @@ BLOCK = TOGETHER * WIDTH  # records that the compiled code adds up by themselves
 ONE_THREAD = 2**20  # numbers: the factors of fewer are found before a second thread has woken up
 BY_ENTRIES = 3  # up to this size a record is a few numbers, and NumPy is faster entry by entry than matrix by matrix
 WORTH_LOADING = 2**24  # n k³ from which compiled code repays its loading, if NumPy goes entry by entry and k < 3
+FEW_ROWS = 16  # of one matrix, for which Python is faster than NumPy
 SIDE = 128  # of the squares in which entries are added up
 LONG = 2**22  # numbers whose factors take some milliseconds
 
@@ -70,6 +73,28 @@ def conditioning(factor: Array, deviations: Array) -> Array:
     before = np.cumsum(squares, axis=-1) - squares
     bound = np.sqrt((squares**2 / 4 + spread**2 * before).sum(axis=-1))
     return np.where(squares.sum(axis=-1) > most_lost(factor.shape[-1]), np.inf, bound)
+
+
+def conditioning_of_one(factor: Array) -> float:
+    """`conditioning` of L Lᵀ, or a little more: for few rows as the compiled code has it, number by number."""
+    if len(factor) <= FEW_ROWS:
+        quick, lost = _condition_numbers(factor.tolist())
+        if lost <= QUICK:
+            return quick
+    return float(conditioning(factor, np.linalg.norm(factor, axis=1)))
+
+
+def _condition_numbers(rows: list[list[float]]) -> tuple[float, float]:
+    """`_condition_entries` of the one matrix whose factor has these rows."""
+    bound, before, widths = 0.0, 0.0, list[float]()
+    for i, row in enumerate(rows):
+        deviation = math.hypot(*row)
+        reached = deviation + sum(abs(entry) * width for entry, width in zip(row, widths, strict=False))
+        width, spread = reached / row[i], 2 * reached - deviation
+        square = width * width
+        bound, before = bound + square * square / 4 + spread * spread * before, before + square
+        widths.append(width)
+    return math.sqrt(bound), before
 
 
 def most_lost(k: int) -> float:
@@ -127,7 +152,7 @@ class _Way:
     def of(cls, n: int, k: int) -> _Way:
         """A single task if there is little to do, else eight, or more of a few milliseconds each."""
         if not _compiled(n, k, "cholesky"):
-            return cls(False, _grain(n, k))
+            return cls(False, max(1, n) if n * k**3 < SMALL_WORK else _grain(n, k))
         if n * k**2 < ONE_THREAD:
             return cls(True, n)
         return cls(True, BLOCK * min(-(-n // (8 * BLOCK)), max(1, LONG // (k**2 * BLOCK))))
@@ -145,14 +170,15 @@ def sum_factors(x: Array) -> FactorSum:
     way = _Way.of_sum(n, k)
     make = _compiled_sum if way.compiled else _entries_sum if way.by_entries else _lapack_sum
     run = map_ranges if way.compiled or way.by_entries else in_tasks  # only LAPACK has threads of its own
-    totals, stats = (np.array(part) for part in zip(*run(make(x), n, way.grain), strict=True))
+    totals, parts = zip(*run(make(x), n, way.grain), strict=True)
+    stats = statistics(list(parts))
     return FactorSum(
-        total=totals.sum(axis=0),
+        total=added(list(totals)),
         count=n,
-        smallest=float(stats[:, SMALLEST].min()),
-        conditioning=float(stats[:, CONDITIONING].sum()),
-        squares=float(stats[:, SQUARES].sum()),
-        asymmetry=float(stats[:, ASYMMETRY].max()),
+        smallest=stats[SMALLEST],
+        conditioning=stats[CONDITIONING],
+        squares=stats[SQUARES],
+        asymmetry=stats[ASYMMETRY],
         chain=way.chain(n),
         k=k,
     )
@@ -193,9 +219,9 @@ def _lapack_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
         block = _floats(x[i:j])
         with np.errstate(all="ignore"):
             charts, usable, factors = _factors(symmetric_part(block))
-            skew = asymmetry(block).max() if usable.all() else 0.0
             if not usable.all():
-                return charts.sum(axis=0), np.array([np.nan, np.nan, np.nan, skew])
+                return charts.sum(axis=0), np.array([np.nan, np.nan, np.nan, 0.0])
+            skew = asymmetry(block).max()
             bound = conditioning(factors, np.sqrt(np.diagonal(block, axis1=1, axis2=2))).sum()
         least = np.diagonal(factors, axis1=1, axis2=2).min() ** 2
         return charts.sum(axis=0), np.array([least, bound, (charts**2).sum(), skew])
@@ -210,68 +236,63 @@ def _entries_sum(x: Array) -> Callable[[int, int], tuple[Array, Array]]:
     def task(i: int, j: int) -> tuple[Array, Array]:
         block = np.array(x[i:j].transpose(1, 2, 0), dtype=np.float64, order="C")
         with np.errstate(all="ignore"):
-            skew = max((_skew(block, r, c) for r in range(k) for c in range(r)), default=0.0)
-            factor, pivots = _factor_entries(block)
+            skew = float(asymmetry(block.T).max())
+            factor, pivots = _factor_entries(symmetric_part(block.T).T)
             charts = np.zeros((k * (k + 1) // 2, -(-(j - i) // SIDE) * SIDE))
             charts[:k, : j - i] = 0.5 * np.log(pivots)
             for place, (c, r) in enumerate(zip(*strict_upper(k), strict=True), start=k):
                 charts[place, : j - i] = factor[r][c]
-            bound = _sharp_enough(factor, np.sqrt(block[range(k), range(k)])) if pivots.min() > 0 else math.nan
+            least = float(pivots.min())
+            bound = _sharp_enough(factor, np.sqrt(block[range(k), range(k)])) if least > 0 else math.nan
             total = charts.reshape(len(charts), SIDE, -1).sum(axis=1).sum(axis=1)
-            return total, np.array([pivots.min(), bound, float((charts * charts).sum()), skew])
+            return total, np.array([least, bound, np.vdot(charts, charts), skew])
 
     return task
 
 
-def _skew(block: Array, r: int, c: int) -> float:
-    """The worst of `asymmetry` among the entries (r, c); infinite if one is no number."""
-    allowed = SYMMETRY_TOL * (block[r, r] + block[c, c])  # both are positive, or the pivots are not
-    worst = float((np.abs(block[r, c] - block[c, r]) - allowed).max())
-    return math.inf if math.isnan(worst) else worst
-
-
 def _factor_entries(block: Array) -> tuple[list[list[Array]], Array]:
-    """The rows of L, up to the diagonal, of the symmetric parts of the matrices block[:, :, m]; and the pivots."""
+    """The rows of L, up to the diagonal, of the symmetric matrices block[:, :, m]; and the pivots."""
     k, pivots = len(block), np.empty(block.shape[1:])
     rows: list[list[Array]] = []
     for r in range(k):
         row: list[Array] = []
         for c in range(r):
-            rest = 0.5 * block[r, c] + 0.5 * block[c, r]
+            rest = block[r, c]
             for m in range(c):
-                rest -= row[m] * rows[c][m]
+                rest = rest - row[m] * rows[c][m]
             row.append(rest / rows[c][c])
-        pivots[r] = block[r, r]
+        pivot = block[r, r]
         for entry in row:
-            pivots[r] -= entry * entry
-        rows.append([*row, np.sqrt(pivots[r])])
+            pivot = pivot - entry * entry
+        pivots[r] = pivot
+        rows.append([*row, np.sqrt(pivot)])
     return rows, pivots
 
 
-def _condition_entries(factor: list[list[Array]], deviations: Array) -> tuple[Array, float]:
-    """`conditioning`, or for three rows no less, of the matrices with these rows of factors; the largest sum of w².
+def _condition_entries(factor: list[list[Array]], deviations: Array) -> tuple[float, float]:
+    """The sum of `conditioning`, or for three rows no less, of the matrices with these rows of factors; the largest w².
 
     w by forward substitution with absolute values, as the compiled code: docs/proofs/spaces/spd_log_cholesky.md.
     """
-    one = np.ones(1)  # w of the first row, whose only entry is its length
-    widths, before, bound = [one], one, one / 4
+    before = np.ones(deviations.shape[1])  # w of the first row, whose only entry is its length
+    widths, bound = [before], before / 4
     for row, deviation in zip(factor[1:], deviations[1:], strict=True):
-        reached = deviation.copy()
+        reached = deviation
         for entry, width in zip(row[:-1], widths, strict=True):
-            reached += np.abs(entry) * width
+            reached = reached + np.abs(entry) * width
         widths.append(reached / row[-1])
         spread, square = 2 * reached - deviation, widths[-1] * widths[-1]
         bound = bound + square * square / 4 + spread * spread * before
         before = before + square
-    bounds = np.where(before > most_lost(len(factor)), np.inf, np.sqrt(bound))
-    return np.broadcast_to(bounds, deviations.shape[1:]), float(before.max())
+    lost = float(before.max())
+    return math.inf if lost > most_lost(len(factor)) else float(np.sqrt(bound).sum()), lost
 
 
 def _sharp_enough(factor: list[list[Array]], deviations: Array) -> float:
     """The sum of `conditioning`: of two rows at once, of three as the compiled code has it, else by LAPACK."""
     quick, lost = _condition_entries(factor, deviations)
     if len(factor) < BY_ENTRIES or lost <= QUICK:
-        return float(quick.sum())
+        return quick
     k, matrices = len(factor), np.zeros((deviations.shape[1], len(factor), len(factor)))
     for r, c in itertools.combinations_with_replacement(range(k), 2):
         matrices[:, c, r] = factor[c][r]
@@ -289,6 +310,18 @@ def _lapack_each(x: Array, out: Array) -> Callable[[int, int], NDArray[np.bool_]
 
 def _factors(block: Array) -> tuple[Array, NDArray[np.bool_], Array]:
     """The charts of symmetric matrices, those that have one, and their factors; the identity stands for the others."""
+    factors = _factors_of_all(block)
+    if factors is not None:
+        return log_cholesky(factors), np.ones(len(block), dtype=bool), factors
     usable = positive_definite(block)
     factors = np.linalg.cholesky(np.where(usable[:, None, None], block, np.eye(block.shape[-1])))
     return log_cholesky(factors), usable, factors
+
+
+def _factors_of_all(block: Array) -> Array | None:
+    """None if one of the matrices has no factor."""
+    try:
+        factors = np.linalg.cholesky(block)
+    except np.linalg.LinAlgError:
+        return None
+    return factors if np.isfinite(factors).all() else None

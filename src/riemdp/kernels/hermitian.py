@@ -30,7 +30,16 @@ def as_complex(a: Array) -> Array:
     return z
 
 
+def in_real_form(a: Array) -> Array:
+    """`as_real` of complex matrices; real ones as they are."""
+    return as_real(a) if np.iscomplexobj(a) else a
+
+
+def spectrum_in_real_form(values: Array, vectors: Array) -> tuple[Array, Array]:
+    """Numbers that belong to eigenvectors, and these; of complex ones in real form, every number twice."""
+    return (np.repeat(values, 2, axis=-1), as_real(vectors)) if np.iscomplexobj(vectors) else (values, vectors)
+
+
 def eigh_of_real_form(a: Array) -> tuple[Array, Array]:
-    """Eigenvalues, every one twice, and eigenvectors of real forms of Hermitian matrices, from the complex ones."""
-    values, vectors = np.linalg.eigh(as_complex(a))
-    return np.repeat(values, 2, axis=-1), as_real(vectors)
+    """Eigenvalues and complex eigenvectors (columns) of the Hermitian matrices whose real forms these are."""
+    return np.linalg.eigh(as_complex(a))

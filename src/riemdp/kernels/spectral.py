@@ -29,17 +29,21 @@ from riemdp.kernels.constants import (
     SYMMETRY_TOL,
     UNIT_ROUNDOFF,
 )
+from riemdp.kernels.hermitian import in_real_form, spectrum_in_real_form
 from riemdp.kernels.threads import map_ranges, one_blas_thread
 
 Array = NDArray[Any]
 T = TypeVar("T")
-Decomposition = Callable[[Array], tuple[Array, Array]]  # symmetric matrices: eigenvalues, eigenvectors in columns
+# Symmetric matrices: eigenvalues, and eigenvectors in columns; complex ones if the matrices stand for complex ones.
+Decomposition = Callable[[Array], tuple[Array, Array]]
 
 # Measured: below, loading the compiled code takes longer than it saves; above, LAPACK overtakes it.
 SMALL_WORK = 2**18
 TINY_WORK = 2**14  # not worth a call
 ONE_THREAD = 2**17  # compiled code below this is done before a second thread has woken up
 LARGEST_COMPILED = 40
+# So many records, of at most so many rows, are worth a call of code that is loaded, however little there is to do.
+WORTH_A_CALL = {"symmetric": (8, LARGEST_JACOBI), "cholesky": (1, LARGEST_COMPILED)}
 LAST = {"symmetric": "record_logs", "cholesky": "sum_factors"}  # the last definitions of modules: they are loaded
 # The eigenvectors of so many records (in numbers) are kept for whoever needs them next.
 KEEP = 2**20
@@ -81,7 +85,10 @@ def _compiled(n: int, k: int, code: str = "symmetric", worth_loading: int | None
     if records is not None:
         return records * k**3 >= SMALL_WORK
     work = n * k**3
-    return work >= (worth_loading or SMALL_WORK) or (work >= TINY_WORK and _is_loaded(code))
+    if work >= (worth_loading or SMALL_WORK):
+        return True
+    fewest, largest = WORTH_A_CALL[code]
+    return (work >= TINY_WORK or (n >= fewest and k <= largest)) and _is_loaded(code)
 
 
 def _is_loaded(code: str) -> bool:
@@ -120,6 +127,8 @@ def symmetric_part(a: Array) -> Array:
 
 def asymmetry(a: Array) -> Array:
     """By how much |a_ij - a_ji| exceeds the tolerance SYMMETRY_TOL (|a_ii| + |a_jj|), at worst; shape a.shape[:-2]."""
+    if (a == np.swapaxes(a, -1, -2)).all():  # the rule, and quickly seen
+        return np.zeros(a.shape[:-2])
     size = np.abs(np.diagonal(a, axis1=-2, axis2=-1))
     allowed = SYMMETRY_TOL * (size[..., :, None] + size[..., None, :])
     return np.asarray((np.abs(a - np.swapaxes(a, -1, -2)) - allowed).max(axis=(-2, -1), initial=0.0))
@@ -300,18 +309,31 @@ def sum_logs(
     factor = np.eye(k) if w is None else _floats(w)
     asked = x, factor, w is not None, moments, hessian
     parts = _run(_compiled_sum(*asked) if _compiled(n, k) else _lapack_sum(*asked, decompose), n, k)
-    stats = np.array([part.stats for part in parts])
+    stats = statistics([part.stats for part in parts])
     return LogSum(
-        total=from_upper(np.sum([part.total for part in parts], axis=0)),
+        total=from_upper(added([part.total for part in parts])),
         count=n,
-        smallest=float(stats[:, SMALLEST].min()),
-        conditioning=float(stats[:, CONDITIONING].sum()),
-        squares=float(stats[:, SQUARES].sum()),
-        asymmetry=float(stats[:, ASYMMETRY].max()),
-        moments=np.sum([part.moments for part in parts], axis=0) / n,
-        hessian=_one_plus(np.sum([part.excess for part in parts], axis=0) / n),
+        smallest=stats[SMALLEST],
+        conditioning=stats[CONDITIONING],
+        squares=stats[SQUARES],
+        asymmetry=stats[ASYMMETRY],
+        moments=added([part.moments for part in parts]) / n,
+        hessian=_one_plus(added([part.excess for part in parts]) / n),
         spectrum=_joined([part.spectrum for part in parts]),
     )
+
+
+def added(parts: list[Array]) -> Array:
+    """The sum of what the tasks found; of a single one, as it is."""
+    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+
+
+def statistics(parts: list[Array]) -> list[float]:
+    """Those of all records from those of the tasks."""
+    together = added(parts)
+    if len(parts) > 1:
+        together[SMALLEST], together[ASYMMETRY] = np.min(parts, axis=0)[SMALLEST], np.max(parts, axis=0)[ASYMMETRY]
+    return list(together.tolist())
 
 
 def mean_and_inverse(x: NDArray[Any]) -> tuple[Array, Array]:
@@ -333,7 +355,7 @@ def _compiled_inverses(x: NDArray[Any]) -> Callable[[int, int], Array]:
 
 
 def _lapack_inverses(x: NDArray[Any]) -> Callable[[int, int], Array]:
-    upper = np.triu_indices(x.shape[-1])
+    upper = _upper(x.shape[-1])
 
     def task(start: int, stop: int) -> Array:
         block = symmetric_part(_floats(x[start:stop]))
@@ -350,6 +372,12 @@ def from_upper(entries: Array) -> Array:
 def upper_size(entries: int) -> int:
     """The k of a k x k matrix whose upper triangle has so many entries."""
     return (math.isqrt(8 * entries + 1) - 1) // 2
+
+
+@cache
+def _upper(k: int) -> tuple[Array, Array]:
+    """Rows and columns of the upper triangle, row by row."""
+    return np.triu_indices(k)
 
 
 @cache
@@ -372,6 +400,8 @@ class _Part:
 
 def _one_plus(entries: Array) -> Array:
     """The symmetric matrix with this upper triangle, plus the identity; nothing from nothing."""
+    if not entries.size:
+        return np.empty((0, 0))
     return from_upper(entries) + np.eye(upper_size(len(entries)))
 
 
@@ -379,6 +409,8 @@ def _joined(spectra: list[tuple[Array, Array] | None]) -> tuple[Array, Array] | 
     kept = [spectrum for spectrum in spectra if spectrum is not None]
     if len(kept) < len(spectra):
         return None
+    if len(kept) == 1:
+        return kept[0]
     return np.concatenate([logs for logs, _ in kept]), np.concatenate([vectors for _, vectors in kept])
 
 
@@ -407,7 +439,7 @@ def _lapack_sum(
     x: NDArray[Any], w: Array, whiten: bool, with_moments: bool, with_hessian: bool, decompose: Decomposition
 ) -> Callable[[int, int], _Part]:
     magnitude = np.abs(w)
-    upper = np.triu_indices(len(w))
+    upper = _upper(len(w))
     entries, none = len(upper[0]), np.empty(0)
     keep = x.size <= KEEP or with_hessian
 
@@ -422,11 +454,12 @@ def _lapack_sum(
             norms = _norm_bounds(block, magnitude) if whiten else np.trace(block, axis1=1, axis2=2)
             values, vectors = decompose(w @ block @ w.T if whiten else block)
             logs, low = np.log(values), values[:, 0]
-            stats = np.array([low.min(), (norms / low).sum(), (logs**2).sum(), skew])
-            columns = vectors.transpose(1, 0, 2).reshape(len(w), -1)  # one product sums over the records
-            total = ((columns * logs.reshape(-1)) @ columns.T)[upper]
+            squares = len(w) // logs.shape[1] * np.vdot(logs, logs)  # those of complex matrices count twice
+            stats = np.array([low.min(), (norms / low).sum(), squares, skew])
+            columns = vectors.transpose(1, 0, 2).reshape(logs.shape[1], -1)  # one product sums over the records
+            total = in_real_form((columns * logs.reshape(-1)) @ columns.conj().T)[upper]
             if with_moments:
-                rows = rebuild(logs, vectors)[:, *upper]
+                rows = rebuild(*spectrum_in_real_form(logs, vectors))[:, *upper]
                 moments = rows.T @ rows
         return _Part(total, moments, none, stats, (logs, vectors) if keep else None)
 

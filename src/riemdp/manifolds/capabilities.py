@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -95,7 +96,7 @@ class LocalModel:
     farthest: float  # largest distance of a record to x; 0 where it does not matter
     rounding: float  # bound on the float error of `descent`, and of the coordinates of x itself
 
-    @property
+    @cached_property
     def slope(self) -> float:
         """The length of the gradient, ‖grad F(x)‖."""
         square = float(np.vdot(self.descent, self.descent))

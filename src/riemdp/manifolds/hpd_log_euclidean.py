@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.kernels.hermitian import eigh_of_real_form
-from riemdp.kernels.spectral import record_logs, sum_logs
+from riemdp.kernels.hermitian import as_real, eigh_of_real_form
+from riemdp.kernels.spectral import record_logs, sum_logs, symmetric_part
 from riemdp.manifolds.base import FARTHEST, Array, Space
 from riemdp.manifolds.capabilities import (
     ClosedFormMean,
@@ -22,7 +22,7 @@ from riemdp.manifolds.capabilities import (
 )
 from riemdp.manifolds.flat_chart import FlatChart
 from riemdp.manifolds.hpd import HPD
-from riemdp.manifolds.spd import SQRT2, invvecd, matrix_exp, matrix_log, vecd
+from riemdp.manifolds.spd import SQRT2, exponentials, invvecd, matrix_exp, matrix_log, vecd
 from riemdp.manifolds.spd_log_euclidean import SPDLogEuclidean
 
 
@@ -86,10 +86,10 @@ class HPDLogEuclidean(FlatChart, HPD, Space, ClosedFormMean, VolumeDensity, Exac
         sums = sum_logs(points, decompose=eigh_of_real_form)
         if not sums.is_valid:
             self._refuse(points)
-        log_mean = sums.total / sums.count
-        condition = math.exp(np.ptp(np.linalg.eigvalsh(log_mean)))
-        own = 4 * (2 * self.k + 1) * UNIT_ROUNDOFF * condition
-        return FlatMean(self.from_chart(self.halved(vecd(log_mean))), (sums.rounding + own) / SQRT2)
+        values, vectors = eigh_of_real_form(sums.total / sums.count)
+        own = 4 * (2 * self.k + 1) * UNIT_ROUNDOFF * math.exp(min(values[-1] - values[0], 700.0))
+        point = (vectors * exponentials(values, 2 * self.k)) @ vectors.conj().T
+        return FlatMean(symmetric_part(as_real(point)), (sums.rounding + own) / SQRT2)
 
     def point_rounding(self, radius: float) -> float:
         """The rounding of real matrices of twice the size, where lengths are sqrt 2 times as long."""

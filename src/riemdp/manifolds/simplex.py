@@ -106,7 +106,7 @@ class Simplex(Remodelled, Space, FrechetModel, Curvature, VolumeDensity, ExactPo
 
     @property
     def picture(self) -> str:
-        return "coordinates"
+        return "shares"
 
     @classmethod
     def examples(cls) -> list[Space]:

@@ -54,16 +54,21 @@ def invvecd(coords: Array) -> Array:
 
 
 def matrix_exp(a: Array) -> Array:
-    """exp of symmetric matrices, numerically positive definite.
+    """exp of symmetric matrices, numerically positive definite."""
+    values, vectors = batched_eigh(a)
+    return rebuild(exponentials(values, a.shape[-1]), vectors)
+
+
+def exponentials(values: Array, k: int) -> Array:
+    """exp of the eigenvalues of k x k matrices, so that these are numerically positive definite.
 
     A float64 matrix cannot hold eigenvalue ratios past 1/(8ku): smaller eigenvalues are raised to that.
     NaN where the largest eigenvalue is itself out of range.
     """
-    values, vectors = batched_eigh(a)
     top = values.max(axis=-1, keepdims=True)
-    floor = top + math.log(8 * a.shape[-1] * UNIT_ROUNDOFF)
+    floor = top + math.log(8 * k * UNIT_ROUNDOFF)
     in_range = (top > LOG_TINY) & (top < LOG_HUGE)
-    return rebuild(np.exp(np.where(in_range, np.maximum(values, floor), np.nan)), vectors)
+    return np.asarray(np.exp(np.where(in_range, np.maximum(values, floor), np.nan)))
 
 
 def definite(a: Array) -> Array:

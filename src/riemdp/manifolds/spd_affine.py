@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from riemdp.kernels.constants import SMALLEST_NORMAL, UNIT_ROUNDOFF
+from riemdp.kernels.hermitian import spectrum_in_real_form
 from riemdp.kernels.spectral import (
     Decomposition,
     LogSum,
@@ -233,7 +234,7 @@ class SPDAffine(
         if sums.spectrum is not None:
             logs, vectors = sums.spectrum
             stride = 1 if self.k <= LARGEST_HESSIAN else max(1, -(-len(logs) // self._sample_size))
-            return logs[::stride], vectors[::stride]
+            return spectrum_in_real_form(logs[::stride], vectors[::stride])
         values, vectors = eigh(_congruence(whitener, _sample(points, self._sample_size)))
         return np.log(values), vectors
 

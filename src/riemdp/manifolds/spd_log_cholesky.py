@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from riemdp.kernels.factors import (
-    conditioning,
+    conditioning_of_one,
     factor_rounding,
     log_cholesky,
     most_lost,
@@ -78,11 +78,11 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
 
     def _factor(self, values: Array) -> Array:
         logs, (i, j) = values[..., : self.k], strict_upper(self.k)
-        factor = np.zeros((*values.shape[:-1], self.k, self.k))
+        entries = np.zeros((*values.shape[:-1], self.k**2))
         in_range = (2 * logs > LOG_TINY) & (2 * logs < LOG_HUGE)
-        factor[..., range(self.k), range(self.k)] = np.exp(np.where(in_range, logs, np.nan))
-        factor[..., j, i] = values[..., self.k :]
-        return factor
+        entries[..., :: self.k + 1] = np.exp(np.where(in_range, logs, np.nan))
+        entries[..., self.k * j + i] = values[..., self.k :]
+        return entries.reshape(*values.shape[:-1], self.k, self.k)
 
     def to_coords(self, vectors: Array, base: Array) -> Array:
         """The differential of the chart: dL = L times the lower triangle, half of the diagonal, of L⁻¹ v L⁻ᵀ."""
@@ -117,11 +117,10 @@ class SPDLogCholesky(FlatChart, SPD, Space, ClosedFormMean, VolumeDensity, Exact
         sums = sum_factors(points)
         if not sums.is_valid:
             self._refuse(points)
-        values = sums.total / sums.count
-        factor = self._factor(values)
-        point = _product(factor)
-        own = float(conditioning(factor, np.sqrt(np.diagonal(point))))
-        return FlatMean(point, sums.rounding + factor_rounding(self.k, own))
+        factor = self._factor(sums.total / sums.count)
+        own = conditioning_of_one(factor)
+        point = symmetric_part(factor @ factor.T)  # if the bound is finite, it has a factor
+        return FlatMean(point if own < math.inf else definite(point), sums.rounding + factor_rounding(self.k, own))
 
     def point_rounding(self, radius: float) -> float:
         """From bounds on L and L⁻¹ within the radius of the identity: docs/proofs/spaces/spd_log_cholesky.md."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from riemdp.kernels.constants import UNIT_ROUNDOFF
-from riemdp.manifolds.base import Array, Space
+from riemdp.kernels.threads import map_ranges
+from riemdp.manifolds.base import ROWS, Array, Space
 from riemdp.manifolds.capabilities import (
     Curvature,
     ExactPoints,
@@ -20,7 +21,7 @@ from riemdp.manifolds.capabilities import (
 )
 from riemdp.manifolds.growth import MARGIN
 from riemdp.manifolds.local_model import add_blocks, rounding
-from riemdp.manifolds.scalars import norm
+from riemdp.manifolds.scalars import over_last_axis
 from riemdp.manifolds.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -32,8 +33,15 @@ LOG_ERROR = 16
 STARTERS = 256  # records, about, of which a first guess of the mean is made
 
 
+def are_wrapped(angles: Array) -> bool:
+    """Whether all of them are between -pi and pi: not so if one is no number."""
+    return bool(np.abs(angles).max(initial=0.0) <= math.pi)
+
+
 def wrapped(angles: Array) -> Array:
     """The same angles between -pi and pi; however large, since `fmod` does not round."""
+    if are_wrapped(angles):
+        return np.asarray(angles + 0.0)  # to the bit what would come of them below
     rest = np.fmod(angles, TURN)
     return np.asarray(rest - TURN * np.rint(rest / TURN))
 
@@ -100,6 +108,9 @@ class Torus(Vectors, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints,
         """Whole turns are taken off."""
         return wrapped(raw)
 
+    def settle(self, points: Array) -> Array:
+        return points if are_wrapped(points) else wrapped(points)
+
     # --- volumes and exact points ---------------------------------------------------------------------------
 
     def log_density(self, coords: Array) -> Array:
@@ -137,17 +148,20 @@ class Torus(Vectors, Space, FrechetModel, Curvature, VolumeDensity, ExactPoints,
     # --- means --------------------------------------------------------------------------------------------------
 
     def mean_start(self, points: Array) -> Array:
-        """The directions of the mean cosines and sines of some: from anywhere near it, one step finds the mean."""
+        """The directions of the mean cosines and sines of some, and one step: from anywhere near, it finds the mean."""
         some = points[:: max(1, len(points) // STARTERS)]
-        return np.asarray(np.arctan2(np.sin(some).sum(axis=0), np.cos(some).sum(axis=0)))
+        near = np.arctan2(np.sin(some).sum(axis=0), np.cos(some).sum(axis=0))
+        sums = map_ranges(lambda i, j: self.log_coords(points[i:j], near).sum(axis=0), len(points), ROWS)
+        return self.exp_coords(sum(sums) / len(points), near)
 
     def local_model(self, points: Array, x: Array, *, hessian: bool = True) -> LocalModel:  # noqa: ARG002
         """A paraboloid up to where the nearest record is half of the way round."""
 
         def block(i: int, j: int) -> tuple[Array, Array, tuple[float, float]]:
             logs = self.log_coords(points[i:j], x)
-            lengths = norm(logs)
-            return logs.sum(axis=0), np.array([lengths.sum()]), (float(np.abs(logs).max()), float(lengths.max()))
+            sizes = np.abs(logs)
+            lengths = np.sqrt(over_last_axis(np.add, sizes * sizes))
+            return logs.sum(axis=0), np.array([lengths.sum()]), (float(sizes.max()), float(lengths.max()))
 
         descent, (length,), ends = add_blocks(block, len(points))
         widest, farthest = (max(column) for column in zip(*ends, strict=True))

@@ -58,6 +58,43 @@ def entry_panels(view: View) -> list[Panel]:
     return [Panel(draw)]
 
 
+def share_panels(view: View) -> list[Panel]:
+    """Shares of a whole as bars, and where 95 % of simulated releases are."""
+    shares, center = view.release.value, view.ball.center
+    reach = np.abs(np.quantile(view.cloud, (0.025, 0.975), axis=0) - shares)
+
+    def draw(ax: Any) -> None:
+        place = np.arange(1, len(shares) + 1)
+        ax.bar(place, shares, 0.7, color=BLUE, label="released mean")
+        ax.errorbar(place, shares, reach, linestyle="none", color="0.2", capsize=3, label="95 % of simulated releases")
+        ax.plot(place, center, linestyle="none", **view.center_style)
+        _name_shares(ax, view, len(shares))
+
+    return [Panel(draw)]
+
+
+def share_overlay(view: View, drawn: Sequence[Marked]) -> Panel:
+    """The shares of each point, side by side."""
+    width = 0.8 / len(drawn)
+
+    def draw(ax: Any) -> None:
+        for i, marked in enumerate(drawn):
+            place = np.arange(1, len(marked.point) + 1) + (i - (len(drawn) - 1) / 2) * width
+            ax.bar(place, marked.point, width, color=marked.style["color"], label=marked.name)
+        _name_shares(ax, view, len(drawn[0].point))
+
+    return Panel(draw)
+
+
+def _name_shares(ax: Any, view: View, count: int) -> None:
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("number of the category", fontsize=9)
+    ax.set_ylabel("share", fontsize=9)
+    _name_entries(ax, view, count)
+    light(ax)
+
+
 def _name_entries(ax: Any, view: View, count: int) -> None:
     """Show names of entries instead of their numbers, if there are as many and not too many."""
     if len(view.names) == count <= MOST_NAMES:

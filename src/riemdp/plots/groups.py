@@ -14,7 +14,7 @@ from riemdp.comparison import GroupMean, at_middle
 from riemdp.manifolds.base import Array, Space
 from riemdp.manifolds.description import COORDINATES
 from riemdp.names import WhoseMean
-from riemdp.plots.coordinates import coordinate_overlay
+from riemdp.plots.coordinates import coordinate_overlay, share_overlay
 from riemdp.plots.landmarks import landmark_overlay
 from riemdp.plots.matrices import matrix_overlay
 from riemdp.plots.panels import ROUND, Marked, Panel, View
@@ -29,6 +29,7 @@ MANY = 40  # coordinates, whose marks are small
 OVERLAYS: dict[str, Callable[[View, Sequence[Marked]], Panel]] = {
     COORDINATES: coordinate_overlay,
     "entries": coordinate_overlay,
+    "shares": share_overlay,
     "matrix": matrix_overlay,
     "landmarks": landmark_overlay,
 }
@@ -140,6 +141,7 @@ def _close_up(ax: Any, view: View, groups: Sequence[Group]) -> None:
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.locator_params(nbins=4)  # more of these long numbers run into one another
     ax.set_title("close-up: where the mean is" if len(groups) == 1 else "close-up: where the means are", fontsize=10)
+    ax.locator_params(nbins=5)
     light(ax)
 
 

@@ -11,7 +11,7 @@ from riemdp.labels import checked_names, named_numbers, names_of_classes
 from riemdp.labels import title as title_of
 from riemdp.manifolds.description import COORDINATES
 from riemdp.plots.classifiers import classifier_panels
-from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels
+from riemdp.plots.coordinates import coordinate_panels, entry_panels, number_panels, share_panels
 from riemdp.plots.guarantees import symbolic
 from riemdp.plots.landmarks import landmark_panels
 from riemdp.plots.matrices import matrix_panels
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PICTURES: dict[str, Callable[[View], list[Panel]]] = {
     COORDINATES: coordinate_panels,
     "entries": entry_panels,  # of points that are vectors
+    "shares": share_panels,  # points that add up to 1
     "plane": plane_panels,  # points (x, y)
     "disc": disc_panels,  # points (x_0, x, y) of a hyperboloid
     "globe": globe_panels,  # points (x, y, z) of a sphere

@@ -53,6 +53,7 @@ def _close_up(ax: Any, view: View) -> None:
     ax.plot(0, 0, linestyle="none", **RELEASED)
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.set_title("close-up: distance from the released mean", fontsize=10)
+    ax.locator_params(nbins=5)
     light(ax)
 
 
