@@ -1054,7 +1054,7 @@ def test_a_file_that_is_no_classifier_is_refused(classes_in_files):
     run("mean", "X.npy", *FIT, "--out", "mean.json")
     result = run("classify", "predict", "X.npy", "--model", "mean.json", "--out", "labels.csv")
     assert result.exit_code == 2
-    assert "no ClassifierRelease" in result.output
+    assert "mean.json is no classifier: pass what riemdp classify fit --out wrote." in result.output
 
 
 # --- summaries ---------------------------------------------------------------------------------------------------

@@ -375,7 +375,7 @@ MISTAKES = {
     "visits.csv --no-header --groups patient": "--header",
     "plain.csv --groups patient": "with --groups",
     "visits.parquet --groups nobody": "with --groups",
-    "X.npy --unit patient": "needs groups",
+    "X.npy --unit patient": "needs --groups",
     "X.npy --groups ids.npy --unit record": "does not fit",
 }
 

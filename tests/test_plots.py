@@ -180,8 +180,8 @@ def test_a_summary_has_the_picture_of_its_mean(guarantee):
 def adaptive_release(space: rd.Space) -> rd.Release:
     """A release with a private centre: the given one's own, as if it had been found."""
     release = some_release(space, rd.GDP(1.0))
-    stage = Stage("mean", rd.GDP(1.0), release.mechanism, release.sensitivity, release.scale, release.center, release.radius)
-    return replace(release, stages=(stage,))
+    facts = (rd.GDP(1.0), release.mechanism, release.sensitivity, release.scale, release.center, release.radius)
+    return replace(release, stages=(Stage("radius", *facts), Stage("mean", *facts)))
 
 
 def all_texts(figure) -> str:

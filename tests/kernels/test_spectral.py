@@ -116,6 +116,19 @@ def test_compiled_blocks_do_not_mind_the_unit(k, exponent):
     assert_decomposes(x, values / scale, vectors)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("exponent", [-308, -311, -316, -323])
+@pytest.mark.usefixtures("compiled")
+def test_compiled_blocks_decompose_what_is_next_to_zero(k, exponent):
+    """Floats lose digits there, but nothing becomes NaN."""
+    smallest = 5e-324
+    x = spectral.symmetric_part(np.random.default_rng(0).standard_normal((40, k, k)) * 10.0**exponent)
+    values, vectors = spectral.eigh(x)
+    assert_decomposes(np.broadcast_to(np.eye(k), x.shape), np.ones((40, k)), vectors)
+    rebuilt = (vectors * (values / smallest)[:, None]) @ np.swapaxes(vectors, 1, 2)
+    assert np.abs(rebuilt - x / smallest).max() <= 1e-13 * np.abs(x / smallest).max() + 4 * k
+
+
 @pytest.mark.parametrize("k", [2, 3, 8, 15])
 @pytest.mark.usefixtures("compiled")
 def test_compiled_blocks_decompose_special_matrices(k):

@@ -30,6 +30,7 @@ MAKERS = {
     "statistics/median.py: Median._recorded", "statistics/median.py: Median.simulate", "statistics/trend.py: Trend.ends",
     "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulated", "statistics/descent.py: Descent.run", "statistics/class_means.py: ClassSums.finish",
     "statistics/linear_classifiers.py: _around_mean",
+    "plots/panels.py: _in_shape",  # simulated noise around a value that was released
 }  # fmt: skip
 HELPERS = [
     visible.carry, visible._held, visible.from_origin, baselines.nearest_points, baselines._as_shapes, gradient._without_last_bits,

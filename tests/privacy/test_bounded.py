@@ -404,7 +404,7 @@ def test_nothing_is_shown_said_or_logged(space, capfd, caplog, recwarn):
     records.coordinate_mean()
     assert repr(records) == str(records) == f"Bounded(n={records.n}, {space!r})"
     assert [name for name in dir(records) if not name.startswith("_")] == [
-        "ball", "can_gather", "certify", "closed_form", "coarse_moment_sums", "coordinate_mean", "coordinate_sum", "factors", "given", "mapped",
+        "ball", "bent_moment_sums", "can_gather", "certify", "closed_form", "coarse_moment_sums", "coordinate_mean", "coordinate_sum", "factors", "given", "mapped",
         "mapped_points", "mean_of", "model", "moment_sums", "moved", "n",
         "outside", "people", "sample", "space", "start",
     ]  # fmt: skip

@@ -27,6 +27,7 @@ CONSTANTS = ("mechanisms/wrapped.py: ", "mechanisms/baselines.py: ")
 OTHER_BITS = {
     "statistics/sites.py: _new_id": "a random id says nothing about the records",
     "io/ledger_file.py: LedgerFile.create": "the name of a draft beside a new ledger",
+    "io/texts.py: Texts.__init__": "keys of a hash that says where to look for an id, and nothing else",
 }
 OTHER_DRAWS = {
     "audit.py: _Simulator.blocks": "an audit draws simulated releases of data that it has made up",

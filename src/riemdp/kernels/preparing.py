@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from riemdp.kernels.blocks import Array, helper, inlined, largest
-from riemdp.kernels.constants import LANES, LARGEST_JACOBI, SYMMETRY_TOL
+from riemdp.kernels.constants import LANES, LARGEST_JACOBI, SMALLEST_NORMAL, SYMMETRY_TOL
 
 LINE = 8  # lanes that share a line of the cache: records are read by so many, each line of a block is written once
 
@@ -25,7 +25,7 @@ def _scales(a: Array, scale: Array) -> bool:
     for lane in range(LANES):
         size = scale[0, lane]
         unusual = ((size > 1e100) & (size < np.inf)) | ((size > 0.0) & (size < 1e-100))
-        scale[0, lane] = size if unusual else 1.0
+        scale[0, lane] = max(size, SMALLEST_NORMAL) if unusual else 1.0  # below it there are no powers of two left
         scale[1, lane] = 1.0 if unusual else 0.0
     bits = scale.view(np.int64)
     for lane in range(LANES):
