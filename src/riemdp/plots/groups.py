@@ -141,7 +141,6 @@ def _close_up(ax: Any, view: View, groups: Sequence[Group]) -> None:
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")
     ax.locator_params(nbins=4)  # more of these long numbers run into one another
     ax.set_title("close-up: where the mean is" if len(groups) == 1 else "close-up: where the means are", fontsize=10)
-    ax.locator_params(nbins=5)
     light(ax)
 
 
