@@ -41,6 +41,9 @@ WHO = [3, 1, 3, 2, 1, 3, 7, 1]
 CODES = [0, 1, 0, 2, 1, 0, 3, 1]
 FORMS = {
     "list of integers": WHO,
+    "list of large integers": [2**70 + i for i in WHO],
+    "list of integers and equal floats": [float(i) if i == 1 else i for i in WHO],
+    "objects, integers": np.array(WHO, dtype=object),
     "tuple": tuple(WHO),
     "texts": [f"p{i}" for i in WHO],
     "array": np.array(WHO),
@@ -106,6 +109,39 @@ def test_ids_of_polars():
     texts = [None if i == 2 else f"p{i}" for i in WHO]
     for groups in (pl.Series(texts), pl.Series(texts, dtype=pl.Categorical), pl.Series([None if i == 2 else i for i in WHO])):
         assert identities(groups, len(WHO)).codes.tolist() == CODES
+
+
+class Alone(int):
+    """A number that equals none, not even itself."""
+
+    def __eq__(self, other):
+        return False
+
+    __hash__ = int.__hash__
+
+
+LATE = {
+    "a text": ("1", None),
+    "a float": (1.0, 1),
+    "a truth": (True, 1),
+    "one of NumPy": (np.int64(1), 1),
+    "no id": (None, None),
+    "one of 70 bits": (2**70, None),
+    "one that wraps to 1": (2**64 + 1, None),
+    "one of a class of its own": (Alone(1), None),
+}
+
+
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("form", ["list", "objects"])
+def test_lists_that_begin_with_integers_may_end_with_anything(late, form, monkeypatch):
+    """Pieces of integers are compared as numbers until one piece holds something else."""
+    monkeypatch.setattr(module, "STEP", 4)
+    last, same_as = LATE[late]
+    ids = [5, 1, 5, 1, -7, last, 5]
+    found = identities(ids if form == "list" else np.array(ids, dtype=object), 7)
+    number = 3 if same_as is None else 1
+    assert (found.codes.tolist(), found.count) == ([0, 1, 0, 1, 2, number, 0], max(3, number + 1))
 
 
 CHUNKS = {

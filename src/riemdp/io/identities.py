@@ -113,14 +113,33 @@ def _of_array(groups: Any) -> _Column:
         raise InputError(f"groups is a {type(groups).__name__}: pass a list, an array or a column of ids.")
     if isinstance(ids, np.ma.MaskedArray) and ids.ndim == 1 and _kind(ids.dtype) not in NUMBERS:
         return _of_list(ids.tolist())
-    return _Column(tuple(ids.shape), _kind(ids.dtype), lambda: _slices(ids))
+    column = _Column(tuple(ids.shape), _kind(ids.dtype), lambda: _slices(ids))
+    return _faster(column, ids) if column.kind == "O" else column
 
 
 def _of_list(groups: Sequence[Any]) -> _Column:
     """A list of nothing but lists is a table, whose rows are no ids."""
     if len(groups) and all(isinstance(one, list | np.ndarray) for one in groups):
         raise InputError("groups is a list of lists: pass a list of ids, one for each record.")
-    return _Column((len(groups),), "O", lambda: _batches(iter(groups)))
+    return _faster(_Column((len(groups),), "O", lambda: _batches(iter(groups))), groups)
+
+
+def _faster(column: _Column, cells: Any) -> _Column:
+    """A column of Python's objects; if the first is an integer, perhaps all are, and numbers are compared faster."""
+    if not (len(column.shape) == 1 and column.shape[0] and type(cells[0]) is int):
+        return column
+    return _Column(column.shape, "i", lambda: map(_whole_numbers, column.pieces()))
+
+
+def _whole_numbers(cells: Sequence[Any] | Array) -> Any:
+    """The array of cells that are Python's own integers, of 64 bits at most; others as they are.
+
+    Cells of other types may be equal to integers by rules of their own, so only a dictionary can tell.
+    """
+    if all(type(cell) is int for cell in cells):
+        with suppress(OverflowError):
+            return np.array(cells, dtype=np.int64)
+    return cells
 
 
 def _batches(cells: Iterator[Any]) -> Iterator[list[Any]]:
@@ -312,13 +331,14 @@ def _of_numbers(column: _Column) -> Identities:
     """Keys of 64 bits, sorted; or, if they are close to each other, as they are.
 
     Chunks of Dask need not be of the type that their table states: those of a column of whole numbers are floats where
-    an id is missing. The bits of different types do not compare; their cells do.
+    an id is missing. Nor need all cells of a list be of the type of the first. The bits of different types do not
+    compare; their cells do.
     """
     (records,), types = column.shape, set[Any]()
     keys, missing, start = np.empty(records, dtype=np.int64), np.zeros(records, dtype=bool), 0
     for piece in column.pieces():
-        types.add(piece.dtype)
-        if len(types) > 1 or _kind(piece.dtype) not in NUMBERS:
+        types.add(getattr(piece, "dtype", np.dtype(object)))
+        if len(types) > 1 or not all(_kind(dtype) in NUMBERS for dtype in types):
             return _of_cells(column)
         stop = start + len(piece)
         keys[start:stop], missing[start:stop] = _key(piece)
