@@ -5,13 +5,14 @@ mean of the records, for the same guarantee and the same public ball; above 1, a
 
 - choice: ways to adapt, on simulated records of R^d in a ball of radius 1, their spread from 1 % to 100 % of it;
 - region: where the default is worse than the plain release, records with outliers on one side among them;
+- alone: the same with pure epsilon in many dimensions, where there is a radius around the given centre and no round;
 - radius: the exponential law against a noisy binary search for the same quantile and budget;
 - footpoint: a private footpoint from 10 % of the budget (A.3.1 of the exponential-wrapped paper), drawn exactly;
 - foresight: the error that plan(adapt=True, spread=) predicts, in balls and for records that have a shape;
 - images: covariance descriptors of real images, the ball of the papers and the tight one.
 
 Data: ../shared/data beside the repository (images; left out if not at hand).
-Run: python experiments/adaptation_study.py [choice region radius footpoint foresight images]
+Run: python experiments/adaptation_study.py [choice region alone radius footpoint foresight images]
 """
 
 from __future__ import annotations
@@ -174,6 +175,16 @@ def region(console: Console, size: int) -> None:
     console.print(table)
 
 
+def alone(console: Console, size: int) -> None:
+    """Few records of many numbers, half-way to the rim."""
+    title = "PureDP(1): worst gain over the kinds of records"
+    table = Table("d", "n", *(f"spread {s:.0%}" for s in SPREADS), title=title)
+    for d, n in ((45, 1000), (45, 1400), (100, 1500), (100, 3000)):
+        worst = gains([True], (rd.PureDP(1.0), d, n), size)[0].min(axis=0)
+        table.add_row(str(d), str(n), *(f"{g:.2f}" for g in worst))
+    console.print(table)
+
+
 # --- radius --------------------------------------------------------------------------------------------------
 
 
@@ -331,6 +342,7 @@ def images(console: Console, size: int) -> None:
 PARTS: dict[str, Callable[[Console, int], None]] = {
     "choice": choice,
     "region": region,
+    "alone": alone,
     "radius": radius,
     "footpoint": footpoint,
     "foresight": foresight,

@@ -87,6 +87,17 @@ def test_adaptive_releases_are_audited_by_all_that_they_draw_and_weaker_ones_are
     assert weaker.line.endswith("| **NO** |")
 
 
+def test_a_radius_around_the_given_centre_is_audited_and_weaker_releases_are_caught():
+    """Those that spend epsilon = 20 where 1 is claimed; no centre is drawn, so there are two stages."""
+    case = rounds.RadiusAlone("R^45", "auto", rounds.LARGE_CLAIM, adapt=True)
+    row = rounds.examine(case, 400, SURE)
+    assert row.holds
+    assert row.laws["epsilon"] > 1.0
+    assert row.stages == (2, 2)
+    weaker = rounds.examine(replace(case, claimed=rd.PureDP(1.0)), 400, SURE, lambda _: rounds.releases(case))
+    assert not weaker.holds
+
+
 def test_evidence_is_the_log_likelihood_ratio_of_what_was_drawn():
     """E[exp(-evidence)] = 1 under the first law, whatever the bodies: so for a step, exactly, and for a point in the mean."""
     law = RadiusLaw(0.7, spare=1, favour=3)

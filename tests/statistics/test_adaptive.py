@@ -29,6 +29,7 @@ from riemdp.statistics import adaptive
 from riemdp.statistics.adaptation import FOOTPOINT, Adaptation, Allowance, divisible, split
 from riemdp.statistics.adaptive import adaptive_for
 from riemdp.statistics.chance import Exact, Seeded
+from riemdp.statistics.foresight import predicted
 from riemdp.statistics.query import Query
 
 sys.path.append(str(Path(__file__).parents[2]))
@@ -145,6 +146,40 @@ def test_a_look_leaves_enough_for_the_mean():
     shares = Adaptation(center_share=0.35, radius_share=0.24)
     assert adaptive_for(Query(LINE, 3000, rd.PureDP(1.0), adapt=shares)) is None
     assert adaptive_for(Query(LINE, 3000, rd.GDP(1.0), adapt=shares)) is not None
+
+
+MANY = rd.Ball(rd.Euclidean(45), np.zeros(45), 1.0)
+
+
+def test_where_a_centre_would_be_noise_there_is_a_radius_around_the_given_one():
+    """Records at half the radius: the ball shrinks onto them, for all that it leaves to the mean."""
+    X = np.tile(0.5 * np.eye(1, 45), (1400, 1))
+    release = rd.private_mean(X, MANY, rd.PureDP(1.0), adapt=True)
+    assert [stage.task for stage in release.stages] == ["radius", "mean"]
+    assert np.array_equal(release.stages[0].center, MANY.center)
+    assert 0.4 < release.ball.radius < 0.8
+    parts = [Fraction(repr(stage.guarantee.epsilon)) for stage in release.stages]
+    assert 1 - Fraction(1, 10**12) < sum(parts) <= 1
+    assert release.expected_error < 0.85 * rd.plan(MANY, 1400, rd.PureDP(1.0))[0].expected_error
+
+
+@pytest.mark.parametrize("guarantee", [rd.GDP(1.0), rd.PureDP(1.0)], ids=repr)
+@pytest.mark.parametrize(("dim", "n"), [(45, 20), (45, 150), (45, 5000), (1, 20), (3, 300)])
+def test_a_radius_alone_is_for_few_records_of_many_numbers(guarantee, dim, n):
+    """A centre is drawn where it is known to half of the radius; where no list of radii is worth its price, nothing."""
+    ball = rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0)
+    how = adaptive_for(Query(ball, n, guarantee, adapt=True))
+    assert how is None or not how.begins_with_radius
+
+
+def test_a_radius_alone_costs_its_share_and_is_foreseen_to_gain_nothing():
+    """How far the records are from the given centre is private: plans suppose the rim."""
+    plain = rd.plan(MANY, 1400, rd.PureDP(1.0))[0].expected_error
+    how = adaptive_for(Query(MANY, 1400, rd.PureDP(1.0), adapt=True))
+    foreseen = predicted(how, spread=0.01)
+    assert foreseen.rounds == 1
+    assert foreseen.expected_error == pytest.approx(plain / 0.94, rel=1e-6)
+    assert how.error_without_luck == pytest.approx(plain / 0.94, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [600, 3000])

@@ -292,7 +292,7 @@ CenterOption = Annotated[str | None, _place("--center", help=_CENTER)]
 RadiusOption = Annotated[float | None, _place("--radius", help=_RADIUS)]
 EigenvaluesOption = Annotated[
     tuple[float, float] | None,
-    _place("--eigenvalues", metavar="LO HI", help="Bounds for SPD matrices, instead of centre and radius."),
+    _place("--eigenvalues", metavar="LO HI", help="Bounds of matrices' eigenvalues, instead of centre and radius."),
 ]
 RecordsOption = Annotated[
     int, typer.Option("--records", help="How many there are; people, if they have several each.", min=1, max=10**15)

@@ -2,8 +2,9 @@
 
 A round releases moments of the records in the body one has, a ball or an ellipsoid: the next centre, and with Gaussian
 noise, for nothing, which axes would do with less noise. Then it draws a radius that leaves few records outside. Rounds
-go on as long as bodies shrink; the last release has all that they left (docs/proofs/adaptive.md). Which shares, when to
-stop, and why: docs/decisions/0032-rounds-and-shape.md.
+go on as long as bodies shrink; the last release has all that they left (docs/proofs/adaptive.md). Where a centre would
+be mostly noise, there is a radius around the given one instead. Which shares, when to stop, and why:
+docs/decisions/0032-rounds-and-shape.md.
 """
 
 from __future__ import annotations
@@ -227,18 +228,31 @@ class Adaptive:
     @property
     def can_pay_off(self) -> bool:
         """Whether records of very small spread would gain: from public numbers, so it may decide what is done."""
-        if not self.moves_ball:
+        if not self.moves_ball or not self._first_steps:
             return False
-        everything, steps = Allowance.of(self.whole), self._first_steps
-        if not steps or not self.may_go_on(self.start, everything, self.weights[0], 0):
+        everything = Allowance.of(self.whole)
+        if not (self.begins_with_radius or self.may_go_on(self.start, everything, self.weights[0], 0)):
             return False
-        law = self.radius_law(self.start, self.after_center(everything, self.weights[0]), self.weights[1])
-        return law.price(steps[-1]) <= LARGEST_PRICE * self.query.n
+        return self.first_radius_law.price(self._first_steps[-1]) <= LARGEST_PRICE * self.query.n
+
+    @cached_property
+    def begins_with_radius(self) -> bool:
+        """Whether the given ball shrinks around its own centre: where a private one would be mostly noise."""
+        everything, (center, radius) = Allowance.of(self.whole), self.weights
+        is_coarse = not self._knows_center(self.start, everything.share(center))
+        return is_coarse and self.rounds is None and 1 - radius - self.look >= LEAST_LEFT
 
     @property
+    def first_radius_law(self) -> RadiusLaw:
+        """The law of the radius after the first centre, or around the given one."""
+        everything = Allowance.of(self.whole)
+        before = everything if self.begins_with_radius else self.after_center(everything, self.weights[0])
+        return self.radius_law(self.start, before, self.weights[1])
+
+    @cached_property
     def _first_steps(self) -> range:
-        """Down the list of radii, after the first centre."""
-        share = Allowance.of(self.whole).share(self.weights[0])
+        """Down the first list of radii: the given centre has no error, but the last release has noise."""
+        share = self.whole if self.begins_with_radius else Allowance.of(self.whole).share(self.weights[0])
         return self.steps(self.start, self.start.radius, self.center_plan(self.start, share).expected_error)
 
     def insist(self) -> None:
@@ -356,6 +370,8 @@ class Adaptive:
             for _ in range(self.rounds):
                 found = self._round(found, self.weights[0], chance)
             return found
+        if self.begins_with_radius:
+            found = self._around(found, self.start, self._first_steps, chance)
         for weight in self.efforts():
             found = self._as_long_as_it_pays(found, weight, chance)
         return found
@@ -377,8 +393,11 @@ class Adaptive:
         """Whether another round is possible and can help: from public numbers, and what was released."""
         if made >= MOST_ROUNDS or allowance.left - self._cost(weight, made) < LEAST_LEFT:
             return False
-        error = self.center_plan(body, allowance.share(weight)).expected_error
-        return error <= LARGEST_CENTER_ERROR * body.radius
+        return self._knows_center(body, allowance.share(weight))
+
+    def _knows_center(self, body: Body, share: Guarantee) -> bool:
+        """Whether a centre is worth this share: it is more than noise."""
+        return self.center_plan(body, share).expected_error <= LARGEST_CENTER_ERROR * body.radius
 
     def _round(self, found: Found, weight: float, chance: Chance) -> Found:
         """A centre, axes, and a radius; the first one of the list stands for the body as it was before."""
@@ -392,12 +411,15 @@ class Adaptive:
             return replace(found.with_stage("centre", share, plan, near), footpoint=center)
         near = body.around(center, same_noise(body, axes), axes)
         after = found.with_stage("centre", share, plan, near)
-        steps = self.steps(body, near.radius, error_seen(plan, body, axes))
-        if self.look and not found.stages:
-            after, is_worth_it = self._looked(after, near, steps, chance)
+        return self._around(after, near, self.steps(body, near.radius, error_seen(plan, body, axes)), chance)
+
+    def _around(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
+        """A radius around this centre; of the first one, a look may say before that it is not worth its price."""
+        if self.look and not found.rounds:
+            found, is_worth_it = self._looked(found, near, steps, chance)
             if not is_worth_it:
-                return after
-        return self._shrunk(after, near, steps, chance)
+                return found
+        return self._shrunk(found, near, steps, chance)
 
     def _axes(self, law: ReleaseLaw, drawn: Drawn, body: Body) -> Axes | None:
         """Post-processing: those that the moments promise the least noise for."""
@@ -466,7 +488,13 @@ class Adaptive:
         """Predicted, if no smaller body is found."""
         radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
         body = self.start.around(self.ball.center, radius, self.start.axes)
-        return self.last_query(body, self._least).plan().expected_error
+        share = self._after_radius_alone if self.begins_with_radius else self._least
+        return self.last_query(body, share).plan().expected_error
+
+    @property
+    def _after_radius_alone(self) -> Guarantee:
+        """What a radius around the given centre leaves."""
+        return Allowance.of(self.whole).share(1 - self.weights[1] - self.look)
 
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...

@@ -15,6 +15,8 @@ from riemdp.statistics.quantile import STEPS, looseness
 def predicted(adaptive: Adaptive, spread: float) -> Plan:
     """The last release if nearly all records are within `spread` of their mean: a public supposition."""
     path = _Path(adaptive, spread, adaptive.start.radius, Allowance.of(adaptive.whole))
+    if adaptive.begins_with_radius:
+        path = path.after_radius_alone()
     if adaptive.rounds is None:
         for weight in adaptive.efforts():
             path = path.as_long_as_it_pays(weight)
@@ -49,6 +51,12 @@ class _Path:
             if not self.adaptive.gains_enough(before.radius, path.radius):
                 break
         return path
+
+    def after_radius_alone(self) -> _Path:
+        """Around the given centre: how far the records are from there nobody knows, so none is foreseen to gain."""
+        if self.adaptive.look:
+            return self._after(self.adaptive.look)
+        return replace(self._after(self.adaptive.weights[1]), made=1)
 
     def after_round(self, weight: float) -> _Path:
         """After one more: a centre, perhaps a look, and a radius unless the look says that none is worth its price."""
@@ -85,12 +93,14 @@ def _note(adaptive: Adaptive, radius: float) -> str:
     """What a private ball of this radius means for the records."""
     if not adaptive.moves_ball:
         return "the footpoint is a private mean"
-    n, after = adaptive.query.n, adaptive.after_center(Allowance.of(adaptive.whole), adaptive.weights[0])
-    law = adaptive.radius_law(adaptive.start, after, adaptive.weights[1])
+    n, law = adaptive.query.n, adaptive.first_radius_law
     depth = STEPS * math.log2(adaptive.start.radius / radius)
     given_up = min(n, law.spare + math.ceil(law.price(round(depth))))
     shape = ", or an ellipsoid with less noise, which is not foreseen" if adaptive.shapes else ""
+    ball = f"a private ball of radius about {radius:.3g}{shape}"
+    if adaptive.begins_with_radius:
+        ball = "a private radius around the given centre, with less noise if the records are nearer than the rim"
     return (
-        f"a private ball of radius about {radius:.3g}{shape}; up to about {given_up:,} of {n:,} records may "
-        "be moved onto its rim, which costs more than the noise if they are outliers on one side"
+        f"{ball}; up to about {given_up:,} of {n:,} records may be moved onto its rim, which costs more than the noise "
+        "if they are outliers on one side"
     )

@@ -190,7 +190,8 @@ def _beside(query: Query, adaptive: Adaptive | None, spread: float) -> list[Plan
     if adaptive is None:
         return [replace(row, note="adaptation cannot help: too few records for this guarantee") for row in plain]
     adapted = predicted(adaptive, spread)
-    if plain and adapted.expected_error >= plain[0].expected_error:
+    is_foreseen = not adaptive.begins_with_radius
+    if plain and is_foreseen and adapted.expected_error >= plain[0].expected_error:
         adapted = replace(adapted, note=f"adaptation does not help with such a spread; {adapted.note}")
     return sorted([*plain, adapted], key=lambda row: row.expected_error)
 
