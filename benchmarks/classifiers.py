@@ -5,7 +5,8 @@ fashion images, and covariances of EEG. The ball is public, from bounds of eigen
 nothing is tuned. Without privacy: scikit-learn's logistic regression on the same vectors, and pyRiemann's tangent
 space with logistic regression and its MDM, in their usual metric. diffprivlib's LogisticRegression and GaussianNB get
 tangent vectors at the training records' own mean, scaled by their own 95 % quantile, neither of which is private: an
-advantage. It is no dependency: name an interpreter that has it (--peer), or it is left out.
+advantage. It is no dependency: name an interpreter that has it (--peer), with scikit-learn below 1.4, whose logistic
+regression it was written for; or it is left out.
 """
 
 from __future__ import annotations
