@@ -20,11 +20,10 @@ from riemdp.accounting.guarantee import GDP, Guarantee, PureDP
 from riemdp.axes import LEAST_NOISE, Axes
 from riemdp.balls import SMALLEST_RADIUS, Ball
 from riemdp.caching import cached_property
-from riemdp.errors import InputError, MechanismError, RiemdpError
+from riemdp.errors import RiemdpError
 from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.capabilities import FrechetModel
-from riemdp.mechanisms import by_name
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
 from riemdp.privacy.bounded import Bounded, _to_ball
@@ -32,11 +31,12 @@ from riemdp.privacy.calibration import _largest
 from riemdp.releases.drawn import Drawn
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
+from riemdp.statistics.adaptable import refuse_with_adaptation
 from riemdp.statistics.adaptation import Adaptation, Allowance, adaptation, divisible
 from riemdp.statistics.base import ReleaseLaw, Statistic
 from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, same_noise
 from riemdp.statistics.chance import Chance
-from riemdp.statistics.intrinsic import IntrinsicMean, TangentMean
+from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.moments import FULL_WITH_GAUSSIAN, Moments
 from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
@@ -523,7 +523,7 @@ def adaptive_for(query: Query) -> Adaptive | None:
     options = adaptation(query.adapt)
     if options is None:
         return None
-    _refuse_with_adaptation(query, options)
+    refuse_with_adaptation(query, options)
     candidates = sorted(
         (Adaptive(query, options, whole, options.rounds) for whole in divisible(query.guarantee)),
         key=lambda one: one.center_plan(one.start, one.whole).expected_error,
@@ -532,22 +532,3 @@ def adaptive_for(query: Query) -> Adaptive | None:
         return next((candidate for candidate in candidates if candidate.can_pay_off), None)
     candidates[0].insist()
     return candidates[0]
-
-
-def _refuse_with_adaptation(query: Query, options: Adaptation) -> None:
-    """Raise what cannot be asked together with `adapt`."""
-    if query.footpoint is not None:
-        raise InputError("footpoint must be left out with adapt: the private centre is the footpoint.")
-    if options.radius_share == 0 and _lives_at_centre(query):
-        name = query.statistic_name
-        raise InputError(f"statistic = {name!r} lives at the ball's centre, which radius_share = 0 leaves as it is.")
-    if query.calibration != "analytic":
-        raise MechanismError(f"calibration = {query.calibration!r} cannot be shared out: leave it out with adapt.")
-    if query.mechanism != "auto" and by_name(query.mechanism).is_baseline:
-        raise MechanismError(f"mechanism = {query.mechanism!r} is a baseline: leave it out with adapt.")
-
-
-def _lives_at_centre(query: Query) -> bool:
-    """Whether the statistic takes no footpoint: then nothing is gained from a private centre alone."""
-    is_tangent = query.statistic_name == TangentMean.name and not query.ball.space.is_flat
-    return is_tangent or query.statistic_name == Moments.name or isinstance(query.statistic, ShapedMean)
