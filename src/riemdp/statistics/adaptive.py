@@ -488,13 +488,9 @@ class Adaptive:
         """Predicted, if no smaller body is found."""
         radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
         body = self.start.around(self.ball.center, radius, self.start.axes)
-        share = self._after_radius_alone if self.begins_with_radius else self._least
+        left = 1 - self.weights[1] - self.look
+        share = Allowance.of(self.whole).share(left) if self.begins_with_radius else self._least
         return self.last_query(body, share).plan().expected_error
-
-    @property
-    def _after_radius_alone(self) -> Guarantee:
-        """What a radius around the given centre leaves."""
-        return Allowance.of(self.whole).share(1 - self.weights[1] - self.look)
 
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...
