@@ -260,7 +260,8 @@ def neighbours_by_moments(case: Case) -> dict[str, Pair]:
 
     The worst pairs of docs/proofs/moments.md: along a line, from the rim to sqrt5 - 2 radii behind the centre; and
     around the rim, by the angle at which Laplace noise has its worst case. And far out of the ball, as if no record
-    were moved into it; where the trace reaches farther, also from the rim to the radius on the other side.
+    were moved into it; where the trace reaches farther, also from the rim to the radius on the other side, and as far
+    around the rim as is worst for a matrix that was bought.
     """
     ball, dim = case.ball, case.ball.space.dim
     first, last = np.eye(dim)[0], np.eye(dim)[-1]
@@ -268,6 +269,8 @@ def neighbours_by_moments(case: Case) -> dict[str, Pair]:
     ends = {"line": (2 - math.sqrt(5)) * first, "around": around, "far": 3 * first}
     if case.reach > 1:
         ends["inner"] = -first / case.reach
+    if case.reach > 1 and dim > 1:
+        ends["apart"] = -0.81 * first + math.sqrt(1 - 0.81**2) * last
     heap = np.zeros((case.n - 1, dim))
     return {name: _as_pair(np.vstack([heap, _rows(ball, first, end)]), ball) for name, end in ends.items()}
 

@@ -45,9 +45,9 @@ def moved_into(ball: rd.Ball, points: Array) -> Array:
     return ball.space.exp_coords(coords * np.minimum(1.0, ball.radius / lengths), ball.inner_center)
 
 
-def adaptive_shares(study: Study, size: int) -> list[float]:
+def adaptive_shares(study: Study, rng: np.random.Generator, size: int) -> list[float]:
     """Of releases with `adapt=True`: regions that hold the mean of all records, the population's, and false alarms."""
-    rng, ball = np.random.default_rng(study.n), study.ball()
+    ball = study.ball()
 
     def summary() -> tuple[rd.Summary, Array]:
         records = study.space.write(moved_into(ball, study.records(rng)), study.mean)
@@ -69,8 +69,9 @@ def print_adaptive(size: int, n: int = 1000) -> None:
     for name, (_, spread, *_) in POPULATIONS.items():
         uneven = replace(study_of(name, "normal", n), law=stretched(spread))
         studies[f"{name}, normal, ten times wider one way"] = uneven
-    for name, study in studies.items():
-        shares = adaptive_shares(study, size)
+    rngs = np.random.default_rng(n).spawn(len(studies))  # other records in every line
+    for (name, study), rng in zip(studies.items(), rngs, strict=True):
+        shares = adaptive_shares(study, rng, size)
         print(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |", flush=True)
 
 

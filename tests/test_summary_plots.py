@@ -5,6 +5,7 @@ import pytest
 
 import riemdp as rd
 from riemdp import plots
+from riemdp.summaries.spread import noise_edges
 from test_plots import line, pixels, some_ball, some_release
 
 SUMMARISED = [
@@ -73,7 +74,8 @@ def test_the_scree_plot_has_the_edge_that_decides():
     (edges,) = [lines for lines in figure.axes[0].collections if lines.get_label() == "what noise alone reaches"]
     reached = np.array([segment[0, 1] for segment in edges.get_segments()])
     heights = np.array([bar.get_height() for bar in figure.axes[0].patches])
-    np.testing.assert_allclose(reached, summary.moments.edge)
+    np.testing.assert_allclose(reached, noise_edges(5, summary.moments.second_noise))
+    assert reached[0] == pytest.approx(summary.moments.edge)
     np.testing.assert_array_equal(heights > reached, summary.spread.significant)
     np.testing.assert_allclose(heights.sum(), np.trace(summary.moments.second) - _square(summary))
 

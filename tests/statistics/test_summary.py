@@ -18,7 +18,7 @@ from riemdp.statistics.base import linear_sensitivity, vectors_up_to
 from riemdp.statistics.fill import WithFill
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
-from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge
+from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge, noise_edges
 
 CURVED = [rd.Sphere(2), rd.Sphere(3, 9.0), rd.Hyperbolic(3), rd.SPDAffine(3), rd.KendallShapes(3), rd.KendallShapes(6)]
 LATER = [rd.Rotations(), rd.RigidMotions(1.0), rd.Grassmann(4, 2), rd.HPDAffine(2), rd.Simplex(4)]
@@ -214,6 +214,37 @@ def test_noise_alone_is_hardly_ever_significant(dim):
     assert (largest > 0.4 * noise_edge(dim, 1.0)).mean() > 0.1
 
 
+def noisy_matrices(true, size=400, noise=1.0):
+    """Draws of a diagonal matrix with noise, that is 1 on the diagonal and 1/sqrt2 beside it."""
+    dim = len(true)
+    A = np.random.default_rng(dim).standard_normal((size, dim, dim))
+    return noise * (A + np.swapaxes(A, 1, 2)) / 2 + np.diag(true)
+
+
+@pytest.mark.parametrize("dim", [6, 30])
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_more_modes_than_there_are_are_hardly_ever_found(dim, rank):
+    """After so many true ones, the next is compared with the noise in the dimensions that they leave: once in twenty."""
+    true = np.array([20.0 * dim, 12.0 * dim, 8.0 * dim, 5.0 * dim][:rank] + [0.0] * (dim - rank))
+    found = [NoisyMoments("full", np.zeros(dim), one, NO_NOISE, 1.0, 1e3).about_centre() for one in noisy_matrices(true)]
+    counts = np.array([cleared.significant.sum() for cleared in found])
+    assert (counts >= rank).all()
+    assert (counts > rank).mean() < 0.1
+    assert (np.diff(noise_edges(dim, 1.0)) < 0).all()
+    assert noise_edges(dim, 1.0)[0] == noise_edge(dim, 1.0)
+
+
+def test_true_eigenvalues_that_push_one_another_are_cleared_of_that_too():
+    """Of three, in 6 dimensions; the control takes the smaller ones for alone, which makes them too small."""
+    dim, true = 6, np.array([30.0, 9.0, 6.0, 0.0, 0.0, 0.0])
+    drawn = noisy_matrices(true, 2000)
+    found = [NoisyMoments("full", np.zeros(dim), one, NO_NOISE, 1.0, 1e3).about_centre().variances[:3] for one in drawn]
+    assert np.mean(found, axis=0) == pytest.approx(true[:3], abs=0.12)
+    values = np.linalg.eigvalsh(drawn)[:, ::-1][:, :3]
+    alone = (values + np.sqrt(np.maximum(values**2 - 2 * dim, 0))) / 2
+    assert abs(alone[:, 2].mean() - 6) > 0.4
+
+
 def test_eigenvalues_beyond_the_edge_are_cleared_of_noise():
     """In 100 dimensions noise makes an eigenvalue of 1.4 one of 1.8: what is stated is near the true one, on average."""
     rng, dim, noise = np.random.default_rng(5), 100, 0.1
@@ -338,11 +369,13 @@ def test_adaptive_summaries_tell_the_trace_beyond_their_radius_but_not_beyond_a_
     made = rd.private_summary(X, ball, rd.GDP(1.0), adapt=True)
     radius = made.stages[-1].radius
     assert made.moments.radius == REACH_OF_SPREAD * radius
-    assert made.sensitivity == linear_sensitivity(vectors_up_to(radius, 3), 2000)  # that of a mean alone
+    alone = linear_sensitivity(vectors_up_to(radius, 3), 2000)
+    assert made.sensitivity == pytest.approx((0.9 + 1 / 0.9) / 2 * alone, rel=1e-12)  # for less noise in the matrix
     how = prepare(Query(ball, 2000, rd.GDP(1.0), statistic="summary", adapt=True)).how
     shrunk = how.start.around(ball.center, 1.0, None)
     assert [how.last_query(body, how.whole).statistic.reach for body in (how.start, shrunk)] == [1.0, REACH_OF_SPREAD]
-    assert how.weights == prepare(Query(ball, 2000, rd.GDP(1.0), adapt=True)).how.weights  # and no more for radii
+    center, radius = prepare(Query(ball, 2000, rd.GDP(1.0), adapt=True)).how.weights
+    assert how.weights == (center, 2 * radius)
     assert rd.private_summary(X, ball, rd.GDP(1.0)).moments.radius == ball.radius
     pure = rd.private_summary(X, ball, rd.PureDP(1.0), adapt=True)
     assert pure.moments.radius == pure.stages[-1].radius

@@ -222,7 +222,7 @@ SMALL_SECOND_MOMENTS: dict[str, Callable[[Array], Array]] = {  # of integers of 
 }
 CUT = BITS - PIECE  # bits that coarse coordinates lack
 MOST_COARSE = 2**30  # records whose squares, of at most 2^32 each, add up in 64 bits
-BEND = 0.375  # how soft vectors are bent into a smaller radius, p of docs/proofs/moments.md, section 8
+BEND = 0.5  # how soft vectors are bent into a smaller radius, p of docs/proofs/moments.md, section 8
 
 
 def _with_trace(sums: Array, dim: int) -> Array:
@@ -271,7 +271,7 @@ def _bent(coords: Array, ball: Ball, radius: float) -> Array:
     """Each row v shortened to r (1 - p (1 - |v|²/R²)²) at most, R the ball's radius: it is r at the rim alone."""
     with np.errstate(all="ignore"):
         inner = 1 - np.square(lengths(coords) / ball.radius)
-        longest = radius * (1 - _margin(coords.shape[1])) * (1 - BEND * np.square(inner))
+        longest = radius * (1 - 2 * _margin(coords.shape[1])) * (1 - BEND * np.square(inner))
         bent = _clipped(coords.copy(), np.ones(len(coords), dtype=bool), longest, 2.0**-ball.grid)
     return np.asarray(np.trunc(bent) * 2.0**ball.grid)
 

@@ -66,9 +66,11 @@ PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
 # A record that is moved takes more from the spread than from the mean: with Gaussian noise a summary tells the trace of
-# records up to so many radii, for nothing; else its radii are that much more precise. And its axes, C^⅛, are half as
-# uneven as those with the least noise for a mean, which blur the dispersion.
-REACH_OF_SPREAD, CARE_FOR_SPREAD, SHAPE_OF_SUMMARY = 1.2, 3, 1 / 8
+# records up to so many radii, for nothing. Its radii take so many times the share, up to a limit (is the noise Gaussian?),
+# of which the last centres give some back. And its axes, C^⅛, are half as uneven as those with the least noise for a
+# mean, which blur the dispersion.
+REACH_OF_SPREAD, SHAPE_OF_SUMMARY, SETTLING_OF_SUMMARY = 1.2, 1 / 8, 0.06
+CARE_FOR_SPREAD, MOST_CARE = {True: 2, False: 3}, {True: 0.03, False: 0.06}
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -204,8 +206,9 @@ class Adaptive:
         of_list = self._strength_of_list(self.favour)
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
         share = max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
-        is_careful = self.summary is not None and not self.is_gaussian
-        return min(CARE_FOR_SPREAD * share, max(share, most)) if is_careful else share
+        if self.summary is None:
+            return share
+        return min(CARE_FOR_SPREAD[self.is_gaussian] * share, max(share, MOST_CARE[self.is_gaussian]))
 
     @cached_property
     def look(self) -> float:
@@ -378,8 +381,8 @@ class Adaptive:
 
     def efforts(self) -> list[float]:
         """Parts of the guarantee for centres: the usual one, then what a precise shape needs."""
-        usual = self.weights[0]
-        return [usual, max(usual, SETTLING)] if self.shapes else [usual]
+        usual, settling = self.weights[0], SETTLING if self.summary is None else SETTLING_OF_SUMMARY
+        return [usual, max(usual, settling)] if self.shapes else [usual]
 
     def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
         """Rounds with centres of this weight, until one of them gains little or cannot be paid."""

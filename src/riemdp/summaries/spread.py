@@ -1,8 +1,8 @@
 """What can be said of records from their moments with noise: post-processing, on which no guarantee depends.
 
 The noise of a full second moment has its spectrum within sqrt(2d) times that of one coordinate: eigenvalues beyond that
-edge belong to true ones, which are a known function of them; those below say nothing, and share evenly what the trace,
-which is known well, leaves them (docs/proofs/moments.md, section 6).
+edge belong to true ones, and beyond less where larger ones were seen; what noise has pushed them apart is known. Those
+below say nothing, and share evenly what the trace, which is known well, leaves them (docs/proofs/moments.md, section 6).
 """
 
 from __future__ import annotations
@@ -143,12 +143,12 @@ class NoisyMoments:
         noisy = self._about_mean() if self.kind == "full" else np.diag(self._about_mean())
         narrowed = self.wide.T @ self.about_mean().directions
         lengths, variances = (narrowed**2).sum(axis=0), (noisy @ narrowed * narrowed).sum(axis=0)
-        return np.asarray(variances), np.asarray(self.edge * lengths)
+        return np.asarray(variances), np.asarray(EDGES[self.kind](self.dim, self.second_noise) * lengths)
 
     @property
     def edge(self) -> float:
         """Noise alone hardly ever makes a variance of narrowed coordinates that is larger."""
-        return EDGES[self.kind](self.dim, self.second_noise)
+        return float(EDGES[self.kind](self.dim, self.second_noise)[0])
 
     @property
     def fill(self) -> float:
@@ -238,18 +238,29 @@ def noise_edge(dim: int, noise: float) -> float:
     return noise * math.sqrt(2 * dim) * (1 + TRACY_WIDOM * math.pow(dim, -2 / 3) / 2)
 
 
+def noise_edges(dim: int, noise: float) -> Array:
+    """The k-th eigenvalue, of a matrix with k - 1 true ones, is hardly ever above its edge: that of what they leave."""
+    return np.array([noise_edge(left, noise) for left in range(dim, 0, -1)])
+
+
 def entry_edge(dim: int, noise: float) -> float:
     """The largest of so many numbers of noise is hardly ever above this."""
     return noise * (1 + math.sqrt(2 * math.log(dim + 1)))
 
 
 def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
-    """The eigenvalues beyond the edge, each made that of the matrix without noise; the others share what is left."""
+    """The eigenvalues beyond their edges, each as it was without noise, nearly; the others share what is left."""
     values, vectors = _descending(noisy)
-    seen, bulk = values > noise_edge(dim, noise), math.sqrt(2 * dim) * noise
-    root = np.sqrt(np.maximum(values - bulk, 0.0)) * np.sqrt(np.maximum(values + bulk, 0.0))  # squares may overflow
-    true = (values + root) / 2
+    seen = np.logical_and.accumulate(values > noise_edges(dim, noise))
+    true = np.maximum(values - _pushed(values, noise), 0.0)
     return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
+
+
+def _pushed(values: Array, noise: float) -> Array:
+    """How far noise has pushed each eigenvalue away from the others; not from those that noise alone tells from it."""
+    with np.errstate(over="ignore"):
+        apart = (values[:, None] - values) / noise
+        return np.asarray(noise / 2 * (apart / (apart**2 + 2)).sum(axis=1))
 
 
 def _descending(matrix: Array) -> tuple[Array, Array]:
@@ -293,8 +304,8 @@ CLEARED: dict[str, Callable[[Array, int, float, float], Spread]] = {
     "diagonal": _diagonal,
     "trace": _trace,
 }
-EDGES: dict[str, Callable[[int, float], float]] = {
-    "full": noise_edge,
-    "diagonal": entry_edge,
-    "trace": lambda _dim, _noise: math.inf,
+EDGES: dict[str, Callable[[int, float], Array]] = {  # of the largest variance, the second one, ...
+    "full": noise_edges,
+    "diagonal": lambda dim, noise: np.full(dim, entry_edge(dim, noise)),
+    "trace": lambda dim, _noise: np.full(dim, math.inf),
 }
