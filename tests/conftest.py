@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +24,10 @@ from riemdp.mechanisms import MECHANISMS
 from riemdp.statistics.catalogue import STATISTICS
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
+
+# A shell that starts `make test &` has it, and all that it starts, ignore Ctrl-C, which some tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("stable", derandomize=True, max_examples=6, **_common)

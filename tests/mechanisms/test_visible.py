@@ -14,7 +14,7 @@ from manifolds.examples import SPACES
 from riemdp.mechanisms import baselines, gradient, visible
 from riemdp.mechanisms.visible import Visible
 from riemdp.releases.drawn import Drawn
-from riemdp.statistics import adaptive
+from riemdp.statistics import bodies
 from riemdp.statistics.class_means import ClassSums
 
 SOURCE = Path(rd.__file__).parent
@@ -26,7 +26,7 @@ MAKERS = {
     "mechanisms/gradient.py: KNormGradient.simulate",
     "mechanisms/baselines.py: Extrinsic.draw", "mechanisms/baselines.py: Extrinsic.simulate",
     "mechanisms/baselines.py: Pointwise.draw", "mechanisms/baselines.py: Pointwise.simulate",
-    "statistics/adaptive.py: Adaptive.insist", "statistics/adaptive.py: into_ball",
+    "statistics/adaptive.py: Adaptive.insist", "statistics/bodies.py: into_ball",
     "statistics/median.py: Median._recorded", "statistics/median.py: Median.simulate", "statistics/trend.py: Trend.ends",
     "statistics/base.py: ReleaseLaw.draw", "statistics/base.py: ReleaseLaw.simulated", "statistics/descent.py: Descent.run", "statistics/class_means.py: ClassSums.finish",
     "statistics/linear_classifiers.py: _around_mean",
@@ -76,7 +76,7 @@ def test_helpers_take_visible_vectors_by_type(helper):
 
 
 def test_drawn_points_are_moved_into_the_ball_by_type():
-    assert typing.get_type_hints(adaptive.into_ball)["drawn"] is Drawn
+    assert typing.get_type_hints(bodies.into_ball)["drawn"] is Drawn
 
 
 def test_an_array_is_not_visible():

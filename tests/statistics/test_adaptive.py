@@ -28,6 +28,7 @@ from riemdp.releases.drawn import Drawn
 from riemdp.statistics import adaptive
 from riemdp.statistics.adaptation import FOOTPOINT, Adaptation, Allowance, divisible, split
 from riemdp.statistics.adaptive import adaptive_for
+from riemdp.statistics.bodies import into_ball
 from riemdp.statistics.chance import Exact, Seeded
 from riemdp.statistics.foresight import predicted
 from riemdp.statistics.query import Query
@@ -378,7 +379,7 @@ def test_a_centre_outside_the_ball_is_moved_onto_it(space):
     ball = rd.Ball(space, space.random_point(1, 3)[0], 0.5 * widest(space))
     for factor in (0.5, 1.0, 1.5):
         coords = factor * ball.radius * np.eye(1, space.dim)
-        moved = adaptive.into_ball(Drawn(space.exp_coords(coords, ball.inner_center), None), ball)
+        moved = into_ball(Drawn(space.exp_coords(coords, ball.inner_center), None), ball)
         assert space.dist(moved, ball.center) == pytest.approx(min(factor, 1.0) * ball.radius, rel=1e-6)
 
 

@@ -374,8 +374,11 @@ def test_adaptive_summaries_tell_the_trace_beyond_their_radius_but_not_beyond_a_
     how = prepare(Query(ball, 2000, rd.GDP(1.0), statistic="summary", adapt=True)).how
     shrunk = how.start.around(ball.center, 1.0, None)
     assert [how.last_query(body, how.whole).statistic.reach for body in (how.start, shrunk)] == [1.0, REACH_OF_SPREAD]
-    center, radius = prepare(Query(ball, 2000, rd.GDP(1.0), adapt=True)).how.weights
-    assert how.weights == (center, 2 * radius)
+    usual = prepare(Query(ball, 2000, rd.GDP(1.0), adapt=True)).how.weights
+    assert how.weights == usual
+    assert how.efforts() == [usual, (0.05, 3 * usual.radius)]  # the last radii are more precise
+    given = rd.Adaptation(radius_share=0.01)
+    assert prepare(Query(ball, 2000, rd.GDP(1.0), statistic="summary", adapt=given)).how.efforts()[1].radius == 0.01
     assert rd.private_summary(X, ball, rd.GDP(1.0)).moments.radius == ball.radius
     pure = rd.private_summary(X, ball, rd.PureDP(1.0), adapt=True)
     assert pure.moments.radius == pure.stages[-1].radius

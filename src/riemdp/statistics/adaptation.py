@@ -7,7 +7,7 @@ for, no more, which is enough (docs/proofs/adaptive.md, section 3).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from riemdp.accounting.composition import Sum
 from riemdp.accounting.guarantee import GDP, ApproxDP, Guarantee, PureDP
@@ -169,6 +169,13 @@ def split(whole: Guarantee, weights: list[float]) -> list[Guarantee]:
 def _with_strength(whole: Guarantee, name: str, strength: float) -> Guarantee:
     changed: dict[str, Any] = {name: strength}
     return replace(whole, **changed)
+
+
+class Effort(NamedTuple):
+    """The parts of a guarantee that one round takes."""
+
+    center: float
+    radius: float
 
 
 @dataclass(frozen=True)

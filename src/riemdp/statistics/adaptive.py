@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,24 +20,23 @@ from riemdp.axes import LEAST_NOISE, Axes
 from riemdp.balls import SMALLEST_RADIUS, Ball
 from riemdp.caching import cached_property
 from riemdp.errors import RiemdpError
-from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
 from riemdp.manifolds.capabilities import FrechetModel
 from riemdp.mechanisms.visible import Visible, carry
 from riemdp.mechanisms.wrapped import WRAPPED_GAUSSIAN, WRAPPED_LAPLACE, Wrapped
-from riemdp.privacy.bounded import Bounded, _to_ball
+from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.calibration import _largest
 from riemdp.releases.drawn import Drawn
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
 from riemdp.statistics.adaptable import refuse_with_adaptation
-from riemdp.statistics.adaptation import Adaptation, Allowance, adaptation, divisible
+from riemdp.statistics.adaptation import Adaptation, Allowance, Effort, adaptation, divisible
 from riemdp.statistics.base import ReleaseLaw, Statistic
-from riemdp.statistics.bodies import Body, Found, error_seen, gain, radius_at, same_noise
+from riemdp.statistics.bodies import Body, Found, error_seen, gain, into_ball, plan_of_radius, radius_at, same_noise
 from riemdp.statistics.chance import Chance
 from riemdp.statistics.intrinsic import IntrinsicMean
 from riemdp.statistics.moments import FULL_WITH_GAUSSIAN, Moments
-from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw, radius_strength
+from riemdp.statistics.quantile import STEPS, RadiusLaw, radius_strength
 from riemdp.statistics.query import Query
 from riemdp.statistics.shaped import ShapedMean, fitted_axes
 
@@ -65,12 +63,12 @@ CENTER_SHARES = {True: (0.002, 0.02, 0.1), False: (0.01, 0.03, 0.1)}  # least, u
 PRICE_OF_STEP, PRICE_OF_LIST = {True: 1 / 3, False: 1.0}, 1 / 8
 RADIUS_SHARES = {True: (0.002, 0.01, 0.06), False: (0.01, 0.1, 0.06)}  # least, usual, most
 TYPICAL_LIST = 30  # steps
-# A record that is moved takes more from the spread than from the mean: with Gaussian noise a summary tells the trace of
-# records up to so many radii, for nothing. Its radii take so many times the share, up to a limit (is the noise Gaussian?),
-# of which the last centres give some back. And its axes, C^⅛, are half as uneven as those with the least noise for a
-# mean, which blur the dispersion.
-REACH_OF_SPREAD, SHAPE_OF_SUMMARY, SETTLING_OF_SUMMARY = 1.2, 1 / 8, 0.06
-CARE_FOR_SPREAD, MOST_CARE = {True: 2, False: 3}, {True: 0.03, False: 0.06}
+# A record that is moved takes more from the spread than from the mean. So with Gaussian noise a summary tells the trace
+# of records up to so many radii, for nothing, and in its last rounds radii have so many times their share, up to a
+# limit, and centres less; with Laplace noise all radii do. Its axes, C^⅛, are half as uneven as those with the least
+# noise for a mean, which blur the dispersion.
+REACH_OF_SPREAD, SHAPE_OF_SUMMARY, SETTLING_OF_SUMMARY = 1.2, 1 / 8, 0.05
+CARE_FOR_SPREAD, MOST_CARE = 3, {True: 0.03, False: 0.06}
 # Where a radius takes that much of the budget (pure epsilon, on a line), a cheap look asks first whether one would gain
 # ENOUGH. It takes at most half of what the radius does, and less where a twentieth of the records outside count e^-3.
 DEAR, LARGEST_LOOK, STRENGTH_OF_LOOK = 0.08, 0.5, 60.0
@@ -140,7 +138,7 @@ class Adaptive:
             return True
         is_mean = self._given is not None or self.query.statistic == IntrinsicMean.name
         space = self.ball.space
-        return is_mean and (space.is_flat or _has_model(space))
+        return is_mean and all(part.is_flat or part.has(FrechetModel) for part in space.parts)
 
     @cached_property
     def summary(self) -> Moments | None:
@@ -183,13 +181,13 @@ class Adaptive:
         return Body(self.ball, given.radius, given.axes)
 
     @cached_property
-    def weights(self) -> tuple[float, float]:
-        """The parts of the guarantee for each centre and each radius, from public numbers."""
+    def weights(self) -> Effort:
+        """The usual parts of the guarantee for a centre and a radius, from public numbers."""
         if self.rounds is not None:
-            return self.options.weights(self.rounds)
+            return Effort(*self.options.weights(self.rounds))
         center, radius = self._usual_center, self._usual_radius
         asked = self.options.center_share, self.options.radius_share
-        return (center if asked[0] is None else asked[0]), (radius if asked[1] is None else asked[1])
+        return Effort(center if asked[0] is None else asked[0], radius if asked[1] is None else asked[1])
 
     @property
     def _usual_center(self) -> float:
@@ -206,17 +204,19 @@ class Adaptive:
         of_list = self._strength_of_list(self.favour)
         least, usual, most = RADIUS_SHARES[self.is_gaussian]
         share = max(least, min(self._share_for(of_step), usual), min(self._share_for(of_list), most))
-        if self.summary is None:
-            return share
-        return min(CARE_FOR_SPREAD[self.is_gaussian] * share, max(share, MOST_CARE[self.is_gaussian]))
+        return self._careful(share) if self.summary is not None and not self.is_gaussian else share
+
+    def _careful(self, share: float) -> float:
+        """Of a radius on which a spread depends."""
+        return min(CARE_FOR_SPREAD * share, max(share, MOST_CARE[self.is_gaussian]))
 
     @cached_property
     def look(self) -> float:
         """The part of the guarantee that asks first whether a radius is worth its price; 0 if nobody asks."""
-        is_asked = not self.is_gaussian and self.rounds is None and self.weights[1] >= DEAR
+        is_asked = not self.is_gaussian and self.rounds is None and self.weights.radius >= DEAR
         if not is_asked or not self._has_last(self.start.radius):
             return 0.0
-        return min(self._share_for(STRENGTH_OF_LOOK / self.query.n), LARGEST_LOOK * self.weights[1])
+        return min(self._share_for(STRENGTH_OF_LOOK / self.query.n), LARGEST_LOOK * self.weights.radius)
 
     def _strength_of_list(self, favour: int) -> float:
         """At which the whole list costs no more than its share of all records."""
@@ -234,7 +234,7 @@ class Adaptive:
         if not self.moves_ball or not self._first_steps:
             return False
         everything = Allowance.of(self.whole)
-        if not (self.begins_with_radius or self.may_go_on(self.start, everything, self.weights[0], 0)):
+        if not (self.begins_with_radius or self.may_go_on(self.start, everything, self.weights, 0)):
             return False
         return self.first_radius_law.price(self._first_steps[-1]) <= LARGEST_PRICE * self.query.n
 
@@ -249,13 +249,13 @@ class Adaptive:
     def first_radius_law(self) -> RadiusLaw:
         """The law of the radius after the first centre, or around the given one."""
         everything = Allowance.of(self.whole)
-        before = everything if self.begins_with_radius else self.after_center(everything, self.weights[0])
-        return self.radius_law(self.start, before, self.weights[1])
+        before = everything if self.begins_with_radius else self.after_center(everything, self.weights.center)
+        return self.radius_law(self.start, before, self.weights.radius)
 
     @cached_property
     def _first_steps(self) -> range:
         """Down the first list of radii: the given centre has no error, but the last release has noise."""
-        share = self.whole if self.begins_with_radius else Allowance.of(self.whole).share(self.weights[0])
+        share = self.whole if self.begins_with_radius else Allowance.of(self.whole).share(self.weights.center)
         return self.steps(self.start, self.start.radius, self.center_plan(self.start, share).expected_error)
 
     def insist(self) -> None:
@@ -360,9 +360,9 @@ class Adaptive:
         """What is left when a centre has taken this part of the guarantee."""
         return allowance.after(allowance.share(weight))
 
-    def _cost(self, weight: float, made: int) -> float:
+    def _cost(self, effort: Effort, made: int) -> float:
         """The part of the guarantee that the next round may take, after so many."""
-        return weight + self.weights[1] + (0.0 if made else self.look)
+        return sum(effort) + (0.0 if made else self.look)
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -371,40 +371,45 @@ class Adaptive:
         found = Found(self.start, records, Allowance.of(self.whole))
         if self.rounds is not None:
             for _ in range(self.rounds):
-                found = self._round(found, self.weights[0], chance)
+                found = self._round(found, self.weights, chance)
             return found
         if self.begins_with_radius:
-            found = self._around(found, self.start, self._first_steps, chance)
-        for weight in self.efforts():
-            found = self._as_long_as_it_pays(found, weight, chance)
+            found = self._around(found, self.start, self._first_steps, self.weights.radius, chance)
+        for effort in self.efforts():
+            found = self._as_long_as_it_pays(found, effort, chance)
         return found
 
-    def efforts(self) -> list[float]:
-        """Parts of the guarantee for centres: the usual one, then what a precise shape needs."""
-        usual, settling = self.weights[0], SETTLING if self.summary is None else SETTLING_OF_SUMMARY
-        return [usual, max(usual, settling)] if self.shapes else [usual]
+    def efforts(self) -> list[Effort]:
+        """The usual one of each round, then what a precise shape needs, and the radius around a spread."""
+        usual = self.weights
+        if not self.shapes:
+            return [usual]
+        if self.summary is None:
+            return [usual, usual._replace(center=max(usual.center, SETTLING))]
+        radius = self._careful(usual.radius) if self.options.radius_share is None else usual.radius
+        return [usual, Effort(max(usual.center, SETTLING_OF_SUMMARY), radius)]
 
-    def _as_long_as_it_pays(self, found: Found, weight: float, chance: Chance) -> Found:
-        """Rounds with centres of this weight, until one of them gains little or cannot be paid."""
-        while self.may_go_on(found.body, found.allowance, weight, found.rounds):
-            before, found = found, self._round(found, weight, chance)
+    def _as_long_as_it_pays(self, found: Found, effort: Effort, chance: Chance) -> Found:
+        """Rounds of this effort, until one of them gains little or cannot be paid."""
+        while self.may_go_on(found.body, found.allowance, effort, found.rounds):
+            before, found = found, self._round(found, effort, chance)
             if gain(before.body, found.body) < ENOUGH[self.is_gaussian]:
                 break
         return found
 
-    def may_go_on(self, body: Body, allowance: Allowance, weight: float, made: int) -> bool:
+    def may_go_on(self, body: Body, allowance: Allowance, effort: Effort, made: int) -> bool:
         """Whether another round is possible and can help: from public numbers, and what was released."""
-        if made >= MOST_ROUNDS or allowance.left - self._cost(weight, made) < LEAST_LEFT:
+        if made >= MOST_ROUNDS or allowance.left - self._cost(effort, made) < LEAST_LEFT:
             return False
-        return self._knows_center(body, allowance.share(weight))
+        return self._knows_center(body, allowance.share(effort.center))
 
     def _knows_center(self, body: Body, share: Guarantee) -> bool:
         """Whether a centre is worth this share: it is more than noise."""
         return self.center_plan(body, share).expected_error <= LARGEST_CENTER_ERROR * body.radius
 
-    def _round(self, found: Found, weight: float, chance: Chance) -> Found:
+    def _round(self, found: Found, effort: Effort, chance: Chance) -> Found:
         """A centre, axes, and a radius; the first one of the list stands for the body as it was before."""
-        body, share = found.body, found.allowance.share(weight)
+        body, share = found.body, found.allowance.share(effort.center)
         query, plan = self.center_query(body, share), self.center_plan(body, share)
         law = query.law(plan)
         drawn = chance.point(law, found.records)
@@ -414,15 +419,16 @@ class Adaptive:
             return replace(found.with_stage("centre", share, plan, near), footpoint=center)
         near = body.around(center, same_noise(body, axes), axes)
         after = found.with_stage("centre", share, plan, near)
-        return self._around(after, near, self.steps(body, near.radius, error_seen(plan, body, axes)), chance)
+        steps = self.steps(body, near.radius, error_seen(plan, body, axes))
+        return self._around(after, near, steps, effort.radius, chance)
 
-    def _around(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
+    def _around(self, found: Found, near: Body, steps: range, weight: float, chance: Chance) -> Found:
         """A radius around this centre; of the first one, a look may say before that it is not worth its price."""
         if self.look and not found.rounds:
             found, is_worth_it = self._looked(found, near, steps, chance)
             if not is_worth_it:
                 return found
-        return self._shrunk(found, near, steps, chance)
+        return self._shrunk(found, near, steps, weight, chance)
 
     def _axes(self, law: ReleaseLaw, drawn: Drawn, body: Body) -> Axes | None:
         """Post-processing: those that the moments promise the least noise for."""
@@ -441,7 +447,7 @@ class Adaptive:
         law = self.radius_law(found.body, found.allowance, self.look)
         step = self._step(found, near, worth, law, chance)
         share = found.allowance.share(self.look)
-        return found.with_stage("look", share, _plan_of(law, share), found.body), step != 0
+        return found.with_stage("look", share, plan_of_radius(law, share), found.body), step != 0
 
     def gains_enough(self, before: float, after: float) -> bool:
         """Whether a round from one radius to the other is not the last."""
@@ -451,10 +457,10 @@ class Adaptive:
         """One of them, by the records outside."""
         return steps[chance.step(law, lambda: self._outside(found.records, near, steps))]
 
-    def _shrunk(self, found: Found, near: Body, steps: range, chance: Chance) -> Found:
+    def _shrunk(self, found: Found, near: Body, steps: range, weight: float, chance: Chance) -> Found:
         """To a private radius around the new centre, along the new axes; or the body as it was before."""
-        share = found.allowance.share(self.weights[1])
-        law = self.radius_law(found.body, found.allowance, self.weights[1])
+        share = found.allowance.share(weight)
+        law = self.radius_law(found.body, found.allowance, weight)
         step = self._step(found, near, steps, law, chance)
         if step == 0:
             body, records = found.body, found.records
@@ -462,7 +468,7 @@ class Adaptive:
             body = near.around(near.ball.center, radius_at(near.radius, step), near.axes)
             records = found.records.moved(body.ball)
         given_up = min(law.spare + math.ceil(law.price(1)), self.query.n)
-        after = found.with_stage("radius", share, _plan_of(law, share), body, given_up)
+        after = found.with_stage("radius", share, plan_of_radius(law, share), body, given_up)
         return replace(after, body=body, records=records)
 
     def _outside(self, records: Bounded, near: Body, steps: Sequence[int]) -> list[int]:
@@ -491,30 +497,13 @@ class Adaptive:
         """Predicted, if no smaller body is found."""
         radius = radius_at(self.start.radius, max([*self._first_steps, 1][0], 1))
         body = self.start.around(self.ball.center, radius, self.start.axes)
-        left = 1 - self.weights[1] - self.look
+        left = 1 - self.weights.radius - self.look
         share = Allowance.of(self.whole).share(left) if self.begins_with_radius else self._least
         return self.last_query(body, share).plan().expected_error
 
 
 # The strength of a radius for a small mu: 2 log(Phi(mu/2)/Phi(-mu/2)) = SLOPE mu + ...
 SLOPE = 4 / math.sqrt(2 * math.pi)
-
-
-def _plan_of(law: RadiusLaw, share: Guarantee) -> Plan:
-    """What is on record of a draw of a radius."""
-    return Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
-
-
-def _has_model(space: Any) -> bool:
-    """Whether all curved factors know their Fréchet function."""
-    return all(part.is_flat or part.has(FrechetModel) for part in space.parts)
-
-
-def into_ball(drawn: Drawn, ball: Ball) -> Array:
-    """A drawn point, moved onto the ball if it is outside: post-processing."""
-    with without_waiting():  # and with the same bits in every process
-        coords = Visible(_to_ball(ball.space.write(drawn.points, ball.center), ball))  # read like a record
-        return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)
 
 
 def adaptive_for(query: Query) -> Adaptive | None:

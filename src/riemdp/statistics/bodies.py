@@ -10,12 +10,15 @@ import numpy as np
 from riemdp.accounting.guarantee import Guarantee
 from riemdp.axes import Axes
 from riemdp.balls import Ball, within_reach
+from riemdp.kernels.spectral import without_waiting
 from riemdp.manifolds.base import Array
-from riemdp.privacy.bounded import Bounded
+from riemdp.mechanisms.visible import Visible, carry
+from riemdp.privacy.bounded import Bounded, _to_ball
+from riemdp.releases.drawn import Drawn
 from riemdp.releases.plan import Plan
 from riemdp.releases.release import Stage
 from riemdp.statistics.adaptation import Allowance
-from riemdp.statistics.quantile import STEPS
+from riemdp.statistics.quantile import MECHANISM, STEPS, RadiusLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +102,15 @@ def stage_in(task: str, share: Guarantee, plan: Plan, body: Body) -> Stage:
     """What is on record of a step."""
     axes = None if body.axes is None else body.axes.matrix
     return Stage(task, share, plan.mechanism, plan.sensitivity, plan.scale, body.ball.center, body.radius, axes)
+
+
+def plan_of_radius(law: RadiusLaw, share: Guarantee) -> Plan:
+    """What is on record of a draw of a radius."""
+    return Plan(MECHANISM, share, 1.0, 1 / law.strength, 0.0)
+
+
+def into_ball(drawn: Drawn, ball: Ball) -> Array:
+    """A drawn point, moved onto the ball if it is outside: post-processing."""
+    with without_waiting():  # and with the same bits in every process
+        coords = Visible(_to_ball(ball.space.write(drawn.points, ball.center), ball))  # read like a record
+        return ball.space.write(carry(coords, np.zeros(ball.space.dim), ball)[0], ball.center)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from riemdp.releases.plan import Plan
-from riemdp.statistics.adaptation import Allowance
+from riemdp.statistics.adaptation import Allowance, Effort
 from riemdp.statistics.adaptive import Adaptive
 from riemdp.statistics.bodies import Body, radius_at
 from riemdp.statistics.quantile import STEPS, looseness
@@ -18,11 +18,11 @@ def predicted(adaptive: Adaptive, spread: float) -> Plan:
     if adaptive.begins_with_radius:
         path = path.after_radius_alone()
     if adaptive.rounds is None:
-        for weight in adaptive.efforts():
-            path = path.as_long_as_it_pays(weight)
+        for effort in adaptive.efforts():
+            path = path.as_long_as_it_pays(effort)
     else:
         for _ in range(adaptive.rounds):
-            path = path.after_round(adaptive.weights[0])
+            path = path.after_round(adaptive.weights)
     plan = adaptive.last_query(path.body, path.allowance.rest).plan()
     return replace(plan, guarantee=adaptive.query.guarantee, rounds=path.made, note=_note(adaptive, path.radius))
 
@@ -43,11 +43,11 @@ class _Path:
         start = self.adaptive.start
         return start.around(start.ball.center, self.radius, start.axes)
 
-    def as_long_as_it_pays(self, weight: float) -> _Path:
-        """After the rounds with centres of this weight."""
+    def as_long_as_it_pays(self, effort: Effort) -> _Path:
+        """After the rounds of this effort."""
         path = self
-        while self.adaptive.may_go_on(path.body, path.allowance, weight, path.made):
-            before, path = path, path.after_round(weight)
+        while self.adaptive.may_go_on(path.body, path.allowance, effort, path.made):
+            before, path = path, path.after_round(effort)
             if not self.adaptive.gains_enough(before.radius, path.radius):
                 break
         return path
@@ -56,17 +56,17 @@ class _Path:
         """Around the given centre: how far the records are from there nobody knows, so none is foreseen to gain."""
         if self.adaptive.look:
             return self._after(self.adaptive.look)
-        return replace(self._after(self.adaptive.weights[1]), made=1)
+        return replace(self._after(self.adaptive.weights.radius), made=1)
 
-    def after_round(self, weight: float) -> _Path:
+    def after_round(self, effort: Effort) -> _Path:
         """After one more: a centre, perhaps a look, and a radius unless the look says that none is worth its price."""
-        adaptive, found = self.adaptive, self._foreseen(weight)
-        path = replace(self, allowance=adaptive.after_center(self.allowance, weight), made=self.made + 1)
+        adaptive, found = self.adaptive, self._foreseen(effort.center)
+        path = replace(self, allowance=adaptive.after_center(self.allowance, effort.center), made=self.made + 1)
         if adaptive.look and not self.made:
             path = path._after(adaptive.look)
             if not adaptive.gains_enough(self.radius, found):
                 return path
-        return replace(path._after(adaptive.weights[1]), radius=found)
+        return replace(path._after(effort.radius), radius=found)
 
     def _after(self, weight: float) -> _Path:
         """With this part of the guarantee spent."""

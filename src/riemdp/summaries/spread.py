@@ -1,8 +1,9 @@
 """What can be said of records from their moments with noise: post-processing, on which no guarantee depends.
 
 The noise of a full second moment has its spectrum within sqrt(2d) times that of one coordinate: eigenvalues beyond that
-edge belong to true ones, and beyond less where larger ones were seen; what noise has pushed them apart is known. Those
-below say nothing, and share evenly what the trace, which is known well, leaves them (docs/proofs/moments.md, section 6).
+edge belong to true ones, and next to larger true ones, beyond a lower edge. How far noise pushed them apart is known.
+Those below say nothing, and share evenly what the trace, which is known well, leaves them (docs/proofs/moments.md,
+section 6).
 """
 
 from __future__ import annotations
