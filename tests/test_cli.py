@@ -653,6 +653,52 @@ def test_a_plan_is_that_of_the_library(here):
     assert [line.split()[0] for line in lines if "-laplace" in line or "kng" in line] == [p.mechanism for p in expected]
 
 
+SUMMARY_PLAN = "plan --space spd-affine --size 3 --records 200 --radius 1.5 --epsilon 4 --statistic summary".split()
+
+
+def test_a_plan_of_a_summary_with_the_moments_that_are_asked_for(here):
+    ball = rd.Ball(rd.SPDAffine(3), np.eye(3), 1.5)
+    for second in ("full", "trace"):
+        rows = json.loads(run(*SUMMARY_PLAN, "--second", second, "--json").stdout)
+        expected = rd.plan(ball, 200, rd.PureDP(4.0), statistic="summary", second=second)
+        assert [row["expected_error"] for row in rows] == [p.expected_error for p in expected]
+    for odd, said in ((["--second", "some"], "second = 'some': pass one of"), (["--second", "full", "--statistic", "tangent-mean"], "second = 'full' belongs to")):
+        refused = run(*SUMMARY_PLAN, *odd)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert said in refused.stderr
+
+
+def test_a_picture_of_a_plan_has_the_moments_that_are_asked_for(here):
+    for second in ("full", "trace"):
+        assert run(*SUMMARY_PLAN, "--second", second, "--plot", f"{second}.svg").exit_code == 0
+    assert (here / "full.svg").read_bytes() != (here / "trace.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [("", "full"), ("--second trace", "trace"), ("--second full --adapt --spread 0.3", "full")],
+)
+def test_after_the_plan_of_a_summary_comes_a_summary(here, asked, kind):
+    """The file keeps all of it, which the mean alone would not."""
+    planned = run(*SUMMARY_PLAN, *asked.split()).stdout
+    (line,) = planned.split("\nNext:\n")[1].splitlines()
+    typed = shlex.split(line.replace("YOUR-FILE", "X"))
+    assert typed[:3] == ["riemdp", "summary", "X.npy"]
+    assert ("--second" in typed, "--adapt" in typed) == ("--second" in asked, "--adapt" in asked)
+    result = run(*typed[1:])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (here / "summary.html").is_file()
+    released = rd.Release.load("summary.json")
+    assert released.moments.kind == kind
+    assert "--adapt" in asked or f"{released.expected_error:.4g}" in planned
+
+
+def test_an_audit_of_a_summary_with_the_moments_that_are_asked_for():
+    asked = "audit --space spd-affine --size 2 --radius 1 --records 50 --draws 400 --epsilon 1 --statistic summary --json".split()
+    full, trace = (json.loads(run(*asked, "--second", second).stdout) for second in ("full", "trace"))
+    assert trace["sensitivity"] < full["sensitivity"]
+
+
 def test_a_plan_needs_a_size_where_there_are_several(here):
     asked = ["--records", "409", "--radius", "0.2", "--epsilon", "1", "--json"]
     found = json.loads(run("plan", "--space", "rotations", *asked).stdout)

@@ -136,8 +136,11 @@ def test_a_summary_shows_the_spread(releases):
     summary = releases["summary"]
     assert f"dispersion      {summary.dispersion:.4g} (root" in str(summary)
     assert f"{len(summary.modes())} beyond noise" in Page(summary._repr_html_()).words
-    flat = rd.private_summary(np.zeros((50, 2)), rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.GDP(1.0), second="trace")
-    assert "none beyond noise" in str(flat)
+    nothing = np.zeros((50, 2)), rd.Ball(rd.Euclidean(2), np.zeros(2), 1.0), rd.GDP(1.0)
+    told = {second: str(rd.private_summary(*nothing, second=second)) for second in ("trace", "diagonal")}
+    assert "only the sum of the variances was released, which tells the dispersion but no modes" in told["trace"]
+    assert "none beyond noise" in told["diagonal"]
+    assert "none beyond noise" not in told["trace"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -386,6 +386,50 @@ def test_a_summary_says_how_the_records_spread():
     assert report._spread(report.Reported(replace(class_means()))) == ""
 
 
+def summary_page(space: rd.Space, **options) -> str:
+    """The page of a summary whose records vary in all directions."""
+    ball = rd.Ball(space, space.origin, 1.0)
+    return report.report_html(rd.private_summary(space.random_point(300, 1), ball, rd.GDP(1.0), **options))
+
+
+def test_a_sum_of_variances_is_told_in_words_and_repeats_no_picture():
+    html = summary_page(rd.SPDAffine(3), second="trace")
+    spread = html.partition("How the records spread</h2>")[2].partition("</section>")[0]
+    assert "modes only the sum of the variances was released, which tells the dispersion but no modes" in words_apart(spread)
+    assert "dispersion" in spread
+    assert "<img" not in spread
+    for absent in ("none beyond noise", "mode by mode", "dashed line"):
+        assert absent not in words_apart(html)
+
+
+def test_a_sum_of_variances_is_drawn_where_the_whole_space_is():
+    words = words_apart(html := summary_page(rd.Sphere(2), second="trace"))
+    assert "if they did so as much in all directions" in words
+    assert "mode by mode" not in words
+    assert sum("The spread of the records" in alt for alt in Page(html).alts) == 2
+
+
+@pytest.mark.parametrize(
+    ("space", "second", "falls"), [(rd.Sphere(2), "full", True), (rd.Euclidean(3), "diagonal", False), (rd.Sphere(1), "full", False)]
+)  # fmt: skip
+def test_the_line_of_noise_falls_for_a_reason(space, second, falls):
+    words = words_apart(summary_page(space, second=second))
+    assert "above the dashed line" in words
+    assert ("each mode leaves one direction less for noise" in words) == falls
+
+
+@pytest.mark.parametrize("adapt", [False, True])
+def test_a_full_ball_is_told_once_and_before_all_numbers(adapt):
+    """An adaptive release says how many records its own ball moved: not those that the given one did."""
+    space = rd.Euclidean(2)
+    far = 1000.0 + space.random_point(2000, 1)
+    html = report.report_html(rd.private_mean(far, rd.Ball(space, np.zeros(2), 1.0), rd.GDP(2.0), adapt=adapt))
+    top, _, rest = html.partition("<table>")
+    assert top.count("nearly all records lie on the rim") == 1
+    assert "nearly all records lie on the rim" not in rest
+    assert ("leaves out records beyond the given ball" in top) == adapt
+
+
 def test_a_page_about_two_groups(tmp_path):
     space = rd.SPDAffine(2)
     first, second = (rd.private_summary(space.random_point(300, i), rd.Ball(space, np.eye(2), 1.5), rd.GDP(1.0)) for i in (1, 2))
@@ -397,6 +441,8 @@ def test_a_page_about_two_groups(tmp_path):
     assert f"{found.p_value:.3g}: so often" in words
     assert all(text in words for text in (*found.assumptions, "300 records", "(μ = 1)-GDP", "spends nothing"))
     assert "<controls>" not in html
+    assert "at a level of 5&nbsp;%" in html
+    assert not re.search(r"\d %", html)  # a line could break there
     with pytest.raises(rd.InputError, match="exists"):
         write_comparison(first, second, tmp_path / "groups.html")
 

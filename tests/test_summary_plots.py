@@ -71,13 +71,22 @@ def test_modes_of_shapes_are_two_standard_deviations_away():
 def test_the_scree_plot_has_the_edge_that_decides():
     summary = some_summary(rd.Euclidean(5), guarantee="mu=1")
     figure = plots.plot_scree(summary)
-    (edges,) = [lines for lines in figure.axes[0].collections if lines.get_label() == "what noise alone reaches"]
+    (edges,) = [lines for lines in figure.axes[0].collections if "noise alone" in lines.get_label()]
+    assert edges.get_label() == "what noise alone reaches,\nbeside the modes before"
     reached = np.array([segment[0, 1] for segment in edges.get_segments()])
     heights = np.array([bar.get_height() for bar in figure.axes[0].patches])
     np.testing.assert_allclose(reached, noise_edges(5, summary.moments.second_noise))
     assert reached[0] == pytest.approx(summary.moments.edge)
     np.testing.assert_array_equal(heights > reached, summary.spread.significant)
     np.testing.assert_allclose(heights.sum(), np.trace(summary.moments.second) - _square(summary))
+
+
+@pytest.mark.parametrize(("space", "second"), [(rd.Euclidean(5), "diagonal"), (rd.Sphere(1), "full")], ids=repr)
+def test_an_edge_that_does_not_fall_needs_no_reason(space, second):
+    figure = plots.plot_scree(some_summary(space, second=second))
+    (edges,) = [lines for lines in figure.axes[0].collections if "noise alone" in lines.get_label()]
+    assert edges.get_label() == "what noise alone reaches"
+    assert len({segment[0, 1] for segment in edges.get_segments()}) == 1
 
 
 def _square(summary: rd.Summary) -> float:
@@ -95,7 +104,10 @@ def test_where_noise_hides_all_modes_the_mean_is_shown():
 
 def test_a_sum_of_variances_has_no_scree_plot():
     trace = some_summary(rd.Euclidean(5), second="trace")
-    assert len(plots.plot_summary(trace).axes) == 1
+    figure = plots.plot_summary(trace)
+    assert len(figure.axes) == 1
+    assert f"their mean; dispersion {trace.dispersion:.4g}" in figure.get_suptitle()
+    assert "how they vary" in plots.plot_summary(some_summary(rd.Euclidean(5))).get_suptitle()
     with pytest.raises(rd.InputError, match="second='full'"):
         plots.plot_scree(trace)
 
@@ -132,3 +144,13 @@ def test_shadows_are_those_of_the_regions():
         rim = summary.region(0.95, of="population").boundary(20_000) - summary.value
         lengths = [np.ptp(segment[:, 1]) / 2 for segment in bar.lines[2][0].get_segments()]
         np.testing.assert_allclose(np.abs(rim).max(axis=0), lengths, rtol=0.02)
+
+
+@pytest.mark.parametrize("second", ["trace", "diagonal"])
+def test_too_many_dimensions_for_a_covariance_have_a_picture_of_the_mean_and_a_page(second):
+    """Whatever can be shown is shown: all of it comes after the release."""
+    dim = 10_001
+    X = np.random.default_rng(0).standard_normal((50, dim), dtype=np.float32) * np.float32(0.3 / dim**0.5)
+    made = rd.private_summary(X, rd.Ball(rd.Euclidean(dim), np.zeros(dim), 1.0), rd.GDP(50.0), second=second)
+    assert "dispersion" in plots.plot_summary(made)._suptitle.get_text()
+    assert "10,001 dimensions, which are too many for a covariance" in str(made)

@@ -25,13 +25,13 @@ from riemdp.errors import InputError
 from riemdp.io.identities import identities
 from riemdp.kernels.threads import one_blas_thread
 from riemdp.manifolds.base import Array
-from riemdp.names import CalibrationName, MechanismName
+from riemdp.names import CalibrationName, MechanismName, SecondMoments
 from riemdp.neighbours import Grouped, Pair, fooling_neighbours, spare_outliers, whole_people, worst_neighbours
 from riemdp.privacy.bounded import Bounded
 from riemdp.releases.plan import Plan
 from riemdp.statistics.adaptation import Adaptation
 from riemdp.statistics.catalogue import StatisticName
-from riemdp.statistics.mean import how_many, rehearse, simulated
+from riemdp.statistics.mean import how_many, rehearse, simulated, with_second
 from riemdp.statistics.prepared import Prepared
 from riemdp.written import BallMapping, as_ball
 
@@ -421,6 +421,7 @@ def audit(
     *,
     mechanism: MechanismName = "auto",
     statistic: StatisticName = "frechet-mean",
+    second: SecondMoments = "auto",
     footpoint: Any = None,
     calibration: CalibrationName = "analytic",
     adapt: bool | Adaptation = False,
@@ -449,7 +450,10 @@ def audit(
         "riemannian-laplace", "kng", and as baselines "extrinsic-laplace", "extrinsic-gaussian" and
         "pointwise-laplace".
     statistic : str
-        "frechet-mean", or "tangent-mean": the mean of the logarithms at the ball's centre.
+        "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, or "summary": the mean within
+        a `private_summary`, whose spread the test does not look at.
+    second : {"auto", "full", "diagonal", "trace"}
+        Which second moments the summary releases, as of `private_summary`; for statistic="summary" alone.
     footpoint : array of shape point_shape, optional
         A public point at which wrapped mechanisms add their noise; by default the ball's centre.
     calibration : str
@@ -493,7 +497,8 @@ def audit(
     """
     ball, guarantee = as_ball(ball), as_guarantee(guarantee)
     count = default_draws(adapt) if draws is None else draws
-    ask = {"mechanism": mechanism, "statistic": statistic, "footpoint": footpoint, "calibration": calibration}
+    ask: dict[str, Any] = {"mechanism": mechanism, "footpoint": footpoint, "calibration": calibration}
+    ask |= {"statistic": with_second(statistic, second)}
     units = how_many(n, groups)
     prepared = rehearse(ball, units, guarantee, adapt=adapt, unit=unit_of(groups, None), **ask)
     pairs, facts = worst_neighbours(ball, units), _facts(prepared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -63,11 +64,17 @@ def write_comparison(
     picture = both_widths(partial(plot_comparison, a, b, **asked), f"{found.title}; numbers below.", CAPTION)
     lead = paragraph(f"{found.title}: {found.facts['in words']}. {COSTS_NOTHING}", "lead")
     sections = [section("Is it more than chance?", facts_html(found.facts.items())), _groups((a, b), labels)]
-    write_whole(path, whole_page(found.title, a.version, f"{lead}\n{picture}", sections).encode(), force=force)
+    page = _unbroken(whole_page(found.title, a.version, f"{lead}\n{picture}", sections))
+    write_whole(path, page.encode(), force=force)
 
 
 CAPTION = "The released means, and the regions that hold those of the populations with probability 95 %."
 COSTS_NOTHING = "Made of two private releases and nothing else: it spends nothing, and their guarantees hold."
+
+
+def _unbroken(html: str) -> str:
+    """The page without line breaks between a number and %; of escaped texts, as `escape` shows no such space."""
+    return re.sub(r"(?<=\d) %", "&nbsp;%", html)
 
 
 def _groups(both: Iterable[Summary], labels: Sequence[str]) -> str:

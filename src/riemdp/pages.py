@@ -34,6 +34,7 @@ from riemdp.labels import (
 from riemdp.manifolds import Space
 from riemdp.manifolds.base import Array
 from riemdp.plots.guarantees import symbolic
+from riemdp.plots.summaries import NO_MODES, is_within_memory, tells_modes
 from riemdp.privacy.ledger import Entry, Ledger
 from riemdp.promises import detection_percentage, promise
 from riemdp.regions import LEVEL, Region
@@ -160,12 +161,20 @@ def summary_page(summary: Summary, names: Sequence[str] | None = None) -> Page:
 
 def spread_facts(summary: Summary) -> dict[str, str]:
     """Root mean square distance to the mean, and the directions that are more than noise."""
-    modes = summary.modes()
+    facts = {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)"}
+    if not is_within_memory(summary):
+        return facts | {"modes": f"none of {summary.space.dim:,} dimensions, which are too many for a covariance"}
+    modes = _mode_words(summary.modes()) if tells_modes(summary) else NO_MODES
+    return facts | {"modes": modes, f"{100 * LEVEL:g} % region": _region_words(summary)}
+
+
+def _mode_words(modes: Modes) -> str:
+    """How many are more than noise, and their shares."""
+    if not len(modes):
+        return "none beyond noise"
     shares = ", ".join(f"{ratio:.0%}" for ratio in modes.ratios[:MOST_MODES])
     more = ", ..." if len(modes) > MOST_MODES else ""
-    found = f"{len(modes)} beyond noise, with {shares}{more} of the variance" if len(modes) else "none beyond noise"
-    facts = {"dispersion": f"{summary.dispersion:.4g} (root mean square distance to the mean)", "modes": found}
-    return facts | {f"{100 * LEVEL:g} % region": _region_words(summary)}
+    return f"{len(modes)} beyond noise, with {shares}{more} of the variance"
 
 
 def _region_words(summary: Summary) -> str:

@@ -46,7 +46,8 @@ from riemdp.markup import (
 from riemdp.mechanisms import MECHANISMS
 from riemdp.pages import center_words, plan_rows, spread_facts, trend_facts
 from riemdp.plots import is_exact_tradeoff, plot_release, plot_summary, plot_tradeoff, symbolic
-from riemdp.plots.groups import FAR
+from riemdp.plots.groups import FAR, edges_fall
+from riemdp.plots.summaries import shows_spread, tells_modes
 from riemdp.privacy.ledger import Ledger
 from riemdp.promises import detection_bound, detection_percentage, neighbours, promise
 from riemdp.releases.plan import Plan
@@ -207,21 +208,50 @@ def _value(subject: Reported) -> str:
     link = f'<a class="download" download="release.json" href="{data_uri(file, "application/json")}">'
     numbers = [numbers_tables(one) for one in named_numbers(release, subject.names)]
     note = paragraph("The released value, to 4 digits; the file below has all of them, and everything else.", "note")
-    return section("What was released", note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
+    full = _full_ball(release)
+    return section("What was released", full, note, *numbers, f"<p>{link}The release as JSON ({size})</a></p>")
+
+
+def _full_ball(release: Release) -> str:
+    """A warning of a ball that nearly all records fill or leave: first of all, as it may make numbers worthless."""
+    if not release.remark:
+        return ""
+    counted_apart = "" if release.clipping is None else f" {MOVED_BEFORE.format(body=body_word(release))}"
+    return paragraph(f"By the release itself, {release.remark}.{counted_apart}", "warning")
+
+
+MOVED_BEFORE = (
+    "The number of records that may have been moved into the private {body}, given below, leaves out records beyond "
+    "the given ball: those were moved to its rim before."
+)
 
 
 def _spread(subject: Reported) -> str:
     """How the records spread, if that was released."""
     if not isinstance(subject.release, Summary):
         return ""
-    alt = f"Modes of the records: what lies {FAR:g} standard deviations from the mean; and the variances."
-    caption = (
-        "How the records vary, mode by mode. Variances below the dashed line cannot be told from noise; what is left "
-        "of the whole variance is shared among them. All of it comes from the one release and costs nothing more."
-    )
-    asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
-    picture = both_widths(partial(plot_summary, subject.release, **asked), alt, caption)
+    picture = _spread_picture(subject, subject.release) if shows_spread(subject.release) else ""
     return section("How the records spread", facts_html(spread_facts(subject.release).items()), picture)
+
+
+def _spread_picture(subject: Reported, summary: Summary) -> str:
+    alt = f"Modes of the records: what lies {FAR:g} standard deviations from the mean; and the variances."
+    caption = " ".join([BY_MODES, *([EDGES_FALL] if edges_fall(summary) else []), REST_SHARED, ALL_AT_ONCE])
+    if not tells_modes(summary):
+        alt = f"The spread of the records: what lies {FAR:g} standard deviations from the mean."
+        caption = f"{ALL_AROUND} {ALL_AT_ONCE}"
+    asked: dict[str, Any] = {"names": subject.names, "links": subject.links, "title": ""}
+    return both_widths(partial(plot_summary, summary, **asked), alt, caption)
+
+
+BY_MODES = (
+    "How the records vary, mode by mode. A mode is seen if its variance, and that of every mode before it, is above "
+    "the dashed line, which noise alone hardly ever reaches."
+)
+EDGES_FALL = "The line falls step by step, as each mode leaves one direction less for noise."
+REST_SHARED = "Modes that are not seen share what is left of the whole variance."
+ALL_AROUND = "How the records would vary if they did so as much in all directions: which they prefer was not released."
+ALL_AT_ONCE = "All of it comes from the one release and costs nothing more."
 
 
 def _trend(subject: Reported) -> str:
@@ -318,8 +348,7 @@ def _accuracy(subject: Reported) -> str:
         f"uses public quantities only and supposes that this {word} is the {public}'s centre{equal}."
     )
     poor = paragraph("The noise is as large as the ball: its public centre is as good an answer.", "warning")
-    full = paragraph(f"By the release itself, {release.remark}.", "warning") if release.remark else ""
-    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", full, _alternatives(release)]
+    parts = [paragraph(text), paragraph(NOISE_ONLY), poor if share >= 1 else "", _alternatives(release)]
     return section("How accurate it is", *parts)
 
 

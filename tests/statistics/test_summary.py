@@ -18,7 +18,7 @@ from riemdp.statistics.base import linear_sensitivity, vectors_up_to
 from riemdp.statistics.fill import WithFill
 from riemdp.statistics.prepared import prepare
 from riemdp.statistics.query import Query
-from riemdp.summaries.spread import NoisyMoments, mean_curvature, noise_edge, noise_edges
+from riemdp.summaries.spread import NoisyMoments, Spread, mean_curvature, noise_edge, noise_edges
 
 CURVED = [rd.Sphere(2), rd.Sphere(3, 9.0), rd.Hyperbolic(3), rd.SPDAffine(3), rd.KendallShapes(3), rd.KendallShapes(6)]
 LATER = [rd.Rotations(), rd.RigidMotions(1.0), rd.Grassmann(4, 2), rd.HPDAffine(2), rd.Simplex(4)]
@@ -243,6 +243,46 @@ def test_true_eigenvalues_that_push_one_another_are_cleared_of_that_too():
     values = np.linalg.eigvalsh(drawn)[:, ::-1][:, :3]
     alone = (values + np.sqrt(np.maximum(values**2 - 2 * dim, 0))) / 2
     assert abs(alone[:, 2].mean() - 6) > 0.4
+
+
+def test_no_more_modes_are_seen_in_wide_coordinates_than_in_narrow_ones():
+    """Where nothing is left for the others, their variances are roundings: they were called seen."""
+    rng, dim = np.random.default_rng(0), 20
+    narrow = np.where(np.arange(dim) < 2, 1.0, 0.0) * np.linspace(1, 0.2, dim)
+    for _ in range(50):
+        turns = [np.linalg.qr(rng.standard_normal((dim, dim)))[0] for _ in range(2)]
+        spread = Spread(narrow, turns[0], np.arange(dim) < 2)
+        assert spread.widened((turns[1] * np.linspace(1, 0.3, dim)) @ turns[1].T).significant.tolist() == [True] * 2 + [False] * 18
+
+
+@pytest.mark.parametrize("noise", [5e-324, 1e-310, 1e-200, 1e200])
+def test_moments_of_any_file_have_a_spread(noise):
+    made = NoisyMoments("full", np.zeros(3), np.diag([1.0, 0.5, 1e-300]), 1.0, noise, 1.0).about_mean()
+    assert np.isfinite(made.matrix).all()
+    assert (np.diff(made.variances) <= 0).all()
+
+
+def test_eigenvalues_next_to_one_another_keep_their_order():
+    close = NoisyMoments("full", np.zeros(12), np.diag(30 + 0.02 * np.arange(12)), NO_NOISE, 1.0, 1e9).about_centre()
+    assert (np.diff(close.variances) <= 0).all()
+
+
+@pytest.mark.parametrize("second", ["trace", "diagonal"])
+def test_very_many_dimensions_need_no_matrix(second, tmp_path):
+    """It was made after the budget was spent, and did not fit into memory."""
+    dim = 20_000
+    book, space = rd.Ledger(tmp_path / "budget.db", rd.GDP(5.0)), rd.Euclidean(dim)
+    X = np.random.default_rng(0).standard_normal((1000, dim), dtype=np.float32) * np.float32(0.3 / dim**0.5)
+    made = rd.private_summary(X, rd.Ball(space, np.zeros(dim), 1.0), rd.GDP(5.0), second=second, ledger=book)
+    assert made.dispersion == pytest.approx(0.3, abs=0.01)
+    assert book.history()[0].status == "released"
+    with pytest.raises(rd.InputError, match=r"20,000 dimensions: a matrix of them has too many numbers"):
+        _ = made.covariance
+    if second == "trace":
+        assert len(made.modes()) == 0
+    curved = rd.Ball(rd.Sphere(dim), np.eye(1, dim + 1)[0], 0.5)
+    with pytest.raises(rd.MechanismError, match=r"20,000 dimensions where it is curved, at most 10,000: take private_mean"):
+        rd.private_summary(np.ones((5, dim + 1)), curved, rd.GDP(5.0), second=second)
 
 
 def test_eigenvalues_beyond_the_edge_are_cleared_of_noise():

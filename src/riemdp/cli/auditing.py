@@ -28,6 +28,7 @@ def audit(
     curvature: o.CurvatureOption = None,
     mechanism: o.MechanismOption = "auto",
     statistic: o.StatisticOption = "frechet-mean",
+    second: o.SecondOption = "auto",
     adapt: o.AdaptOption = False,
     draws: Annotated[int | None, typer.Option(help=DRAWS, max=10**10)] = None,
     confidence: Annotated[float, typer.Option(help="Probability that the bounds are right.")] = 0.9999,
@@ -44,7 +45,7 @@ def audit(
 
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center, radius)
-    ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "adapt": adapt}
+    ask: dict[str, Any] = {"mechanism": mechanism, "statistic": statistic, "second": second, "adapt": adapt}
     count = default_draws(adapt) if draws is None else draws
     with progress_bar("drawing", 2 * count) as progress:
         found = run(ball, records, guarantee, draws=count, confidence=confidence, seed=seed, progress=progress, **ask)

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from riemdp.check import Check
     from riemdp.releases.plan import Plan
 
-SHARED = (  # options of `mean` as well
-    "space", "center", "radius", "eigenvalues", "curvature", "epsilon", "delta", "mu", "rho", "alpha",
-    "statistic", "calibration", "adapt",
+SHARED = (  # options of `mean` and `summary` alike
+    "space", "center", "radius", "eigenvalues", "curvature", "epsilon", "delta", "mu", "rho", "alpha", "adapt",
 )  # fmt: skip
-USUAL = {"statistic": "frechet-mean", "calibration": "analytic"}
+USUAL = {"statistic": "frechet-mean", "calibration": "analytic", "second": "auto"}
 
 
 @o.takes_guarantee
@@ -46,6 +45,7 @@ def plan(
     eigenvalues: o.EigenvaluesOption = None,
     curvature: o.CurvatureOption = None,
     statistic: o.StatisticOption = "frechet-mean",
+    second: o.SecondOption = "auto",
     calibration: o.CalibrationOption = "analytic",
     adapt: o.AdaptOption = False,
     spread: o.SpreadOption = None,
@@ -58,14 +58,16 @@ def plan(
     \b
     riemdp plan --space kendall --size 50 --records 409 --radius 0.2 --epsilon 1
     riemdp plan --space spd-affine --size 5 --records 1000 --eigenvalues 1e-3 10 --mu 0.5 --plot errors.png
+    riemdp plan --space spd-affine --size 3 --records 1000 --radius 1.5 --epsilon 1 --statistic summary --second trace
     """
-    from riemdp.statistics.mean import doubts
+    from riemdp.statistics.mean import doubts, with_second
     from riemdp.statistics.mean import plan as predict
 
     check_outputs({"--plot": (plot, PICTURE_FORMATS)}, [center], force=force)
     where = o.parse_space(space, size, curvature)
     ball = o.parse_ball(where, center or (None if eigenvalues else "origin"), radius, eigenvalues)
-    asked: dict[str, Any] = {"calibration": calibration, "statistic": statistic, "adapt": adapt}
+    asked: dict[str, Any] = {"calibration": calibration, "adapt": adapt}
+    asked |= {"statistic": with_second(statistic, second)}
     found = predict(ball, records, guarantee, **asked, spread=spread)
     if plot is not None:
         from riemdp.plots import plot_utility, save_figure
@@ -88,16 +90,27 @@ def plan(
 
 
 def _next(given: dict[str, Any]) -> Any:
-    """The release that was planned, as a command: of what was asked, all but what `mean` takes from the records."""
-    options = []
-    for name in SHARED:
-        value = given[name]
-        if value not in (None, False, USUAL.get(name)):
-            values = [] if value is True else value if isinstance(value, tuple) else [value]
-            options += [f"--{name}", *map(str, values)]
+    """The release that was planned, as a command: of what was asked, all but what it takes from the records."""
+    name, own, saved = _command(given["statistic"])
+    options = [text for option in (*SHARED, *own) for text in _typed(option, given[option])]
     center = [] if given["center"] or given["eigenvalues"] else ["--center", "origin"]
-    command = shlex.join(["riemdp", "mean", "YOUR-FILE.npy", *options, *center])
-    return next_steps(f"{command} --out mean.npy --report mean.html")
+    command = shlex.join(["riemdp", name, "YOUR-FILE.npy", *options, *center])
+    return next_steps(f"{command} --out {saved} --report {name}.html")
+
+
+def _command(statistic: str) -> tuple[str, tuple[str, ...], str]:
+    """What releases it, the options that only this takes, and a file that keeps all of it: of a mean, the point."""
+    if statistic == "summary":
+        return "summary", ("second",), "summary.json"  # always with the calibration that is enough
+    return "mean", ("statistic", "calibration"), "mean.npy"
+
+
+def _typed(name: str, value: Any) -> list[str]:
+    """An option as it is typed: not at all, if it says what holds without it."""
+    if value in (None, False, USUAL.get(name)):
+        return []
+    values = [] if value is True else value if isinstance(value, tuple) else [value]
+    return [f"--{name}", *map(str, values)]
 
 
 def _as_data(row: Plan) -> dict[str, Any]:

@@ -36,6 +36,7 @@ OVERLAYS: dict[str, Callable[[View, Sequence[Marked]], Panel]] = {
 MEAN: dict[str, Any] = {"color": BLUE, "linestyle": "-", "label": "mean"}
 BELOW: dict[str, Any] = {"color": SKY, "linestyle": "--", "label": f"{FAR:g} sd below"}
 ABOVE: dict[str, Any] = {"color": VERMILION, "linestyle": "-.", "label": f"{FAR:g} sd above"}
+NOISE_REACHES = "what noise alone reaches"
 COLOURS, MARKS = (BLUE, VERMILION), ("o", "^")
 
 
@@ -217,6 +218,11 @@ def _shadows(part: GroupMean) -> Array:
 # --- variances ----------------------------------------------------------------------------------------------------
 
 
+def edges_fall(summary: Summary) -> bool:
+    """Whether noise reaches less from mode to mode: where all directions were released, each mode takes one from it."""
+    return summary.moments.kind == "full" and summary.space.dim > 1
+
+
 def scree_panel(summary: Summary, most: int) -> Panel:
     """Variances by rank, those released and those cleared of noise, and what noise alone reaches."""
     spread, (noisy, edges) = summary.spread, (numbers[:most] for numbers in summary.moments.along_modes())
@@ -224,8 +230,9 @@ def scree_panel(summary: Summary, most: int) -> Panel:
     def draw(ax: Any) -> None:
         rank = np.arange(1, len(noisy) + 1)
         ax.bar(rank, noisy, color="0.82", width=0.7, label="variance as released, with noise")
-        reached: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "label": "what noise alone reaches"}
-        ax.hlines(edges, rank - 0.5, rank + 0.5, **reached)
+        reached: dict[str, Any] = {"color": ORANGE, "linestyle": "--"}
+        label = f"{NOISE_REACHES},\nbeside the modes before" if edges_fall(summary) else NOISE_REACHES
+        ax.hlines(edges, rank - 0.5, rank + 0.5, label=label, **reached)
         seen, cleared = spread.significant[: len(noisy)], spread.variances[: len(noisy)]
         dots: dict[str, Any] = {"color": BLUE, "linestyle": "none", "mec": "white", "markersize": 8}
         ax.plot(rank[seen], cleared[seen], marker="o", label="cleared of noise", **dots)

@@ -16,6 +16,7 @@ from riemdp.plots.panels import Links, Panel, View
 from riemdp.plots.releases import draw_panels, release_panels, require_landmarks
 from riemdp.plots.sheets import Given, Size, axes_on, legend, set_title, sheet
 from riemdp.plots.surfaces import SURFACES
+from riemdp.summaries.spread import LARGEST_MATRIX
 from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MOST_MODES = 3  # as shapes, if not asked for otherwise
 MOST_RANKS = 24  # of variances
 SIMULATIONS = 100
+NO_MODES = "only the sum of the variances was released, which tells the dispersion but no modes"
 
 
 @overload
@@ -64,7 +66,8 @@ def plot_summary(
 
     Of shapes, tensors, matrices and vectors a panel for each mode; of planes, discs, spheres and circles the whole
     space, with an ellipse of two standard deviations, arcs along the modes, and a close-up of the regions in which
-    the mean is. The last panel has the variances of all modes and what noise alone reaches.
+    the mean is. The last panel has the variances of all modes and what noise alone reaches. A summary that tells only
+    the sum of the variances has no modes: of shapes, tensors, matrices and vectors its picture is that of the mean.
 
     Parameters
     ----------
@@ -96,7 +99,8 @@ def plot_summary(
     """
     view = _view_of(summary, names, links)
     count = None if modes is None else whole_number(modes, "modes", 1)
-    usual = f"{title_of(summary)}: how they vary\n{summary.mechanism}, {symbolic(summary.guarantee)}"
+    shown = "how they vary" if count or shows_spread(summary) else f"their mean; dispersion {summary.dispersion:.4g}"
+    usual = f"{title_of(summary)}: {shown}\n{summary.mechanism}, {symbolic(summary.guarantee)}"
     panels = [*_variation(view, summary, count), *_scree(summary)]
     return _figure(panels, usual, title, ax, size, stacked)
 
@@ -106,7 +110,7 @@ def plot_scree(summary: Summary, *, ax: None = None, title: str | None = None, s
 @overload
 def plot_scree(summary: Summary, *, ax: Given, title: str | None = None) -> Given: ...
 def plot_scree(summary: Summary, *, ax: Any = None, title: str | None = None, size: Size | None = None) -> Any:
-    """Variances of the records along each mode, and what noise alone reaches.
+    """Variances of the records along each mode, and what noise alone reaches beside the modes before.
 
     Parameters
     ----------
@@ -227,6 +231,21 @@ def plot_comparison(
     return _figure(panels, usual, title, ax, size, stacked)
 
 
+def tells_modes(summary: Summary) -> bool:
+    """Whether more than the sum of the variances was released, and a matrix of them can be held."""
+    return summary.moments.kind != "trace" and is_within_memory(summary)
+
+
+def is_within_memory(summary: Summary) -> bool:
+    """Whether there are few enough dimensions for a covariance, modes and regions."""
+    return bool(summary.space.dim <= LARGEST_MATRIX)
+
+
+def shows_spread(summary: Summary) -> bool:
+    """Whether the picture has more than the mean: a dispersion alone can be drawn where the whole space is."""
+    return tells_modes(summary) or summary.space.picture in SURFACES
+
+
 def _view_of(summary: Any, names: Sequence[str] | None, links: Links | None) -> View:
     _require_summary(summary)
     named_numbers(summary, names)  # refuses names that do not fit
@@ -244,11 +263,12 @@ def _variation(view: View, summary: Summary, count: int | None) -> list[Panel]:
     group = Group(summary, "")
     if summary.space.picture in SURFACES:
         return surface_panels(view, [group])
-    return mode_panels(view, group, count, MOST_MODES) or release_panels(view)
+    by_mode = mode_panels(view, group, count, MOST_MODES) if is_within_memory(summary) else []
+    return by_mode or release_panels(view)
 
 
 def _scree(summary: Summary) -> list[Panel]:
-    return [scree_panel(summary, MOST_RANKS)] if summary.moments.kind != "trace" else []
+    return [scree_panel(summary, MOST_RANKS)] if tells_modes(summary) else []
 
 
 def _figure(

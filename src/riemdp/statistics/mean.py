@@ -18,7 +18,7 @@ from riemdp.io.identities import identities
 from riemdp.io.values import Kind, written
 from riemdp.mechanisms import MECHANISMS, by_name
 from riemdp.mechanisms.wrapped import Wrapped
-from riemdp.names import CalibrationName, MechanismName
+from riemdp.names import CalibrationName, MechanismName, SecondMoments
 from riemdp.privacy.bounded import Bounded
 from riemdp.privacy.ledger import Ledger
 from riemdp.releases.plan import Plan
@@ -52,6 +52,7 @@ def plan(
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
     statistic: PlannedName = "frechet-mean",
+    second: SecondMoments = "auto",
     adapt: bool | Adaptation = False,
     spread: float | None = None,
     t_bounds: tuple[float, float] | None = None,
@@ -83,6 +84,8 @@ def plan(
         "frechet-mean", "tangent-mean": the mean of the logarithms at the ball's centre, "summary": the mean within
         a `private_summary`, "geometric-median": `private_median`, or "geodesic-regression": the velocity of a
         `private_regression`, if t is spread evenly over its bounds.
+    second : {"auto", "full", "diagonal", "trace"}
+        Which second moments the summary releases, as of `private_summary`; for statistic="summary" alone.
     adapt : bool or Adaptation
         Whether, and how, to show a row with adaptation to the records as well.
     spread : float, optional
@@ -122,8 +125,9 @@ def plan(
     riemannian-laplace  0.0068
     kng                 0.0136
     """
-    asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "statistic": statistic, "adapt": adapt}
     _require_name(statistic, [*PLANNED, *statistic_names()])
+    asked: dict[str, Any] = {"calibration": calibration, "footpoint": footpoint, "adapt": adapt}
+    asked |= {"statistic": with_second(statistic, second)}
     if statistic in (Median.name, GeodesicRegression.name):
         made = _of_many(placed(ball, asked)[0], how_many(n, groups), as_guarantee(guarantee), t_bounds, asked)
         return PlanTable([_row(made, spread)], made.ball, made.n, made.guarantee)
@@ -200,6 +204,16 @@ def _require_name(statistic: Any, names: Iterable[str]) -> None:
     """One of these, or a statistic itself, as those who write one may pass."""
     if not isinstance(statistic, Statistic):
         require_known("statistic", statistic, list(dict.fromkeys(names)))
+
+
+def with_second(statistic: str | Statistic, second: str) -> str | Statistic:
+    """The statistic with these second moments, which belong to a summary: any other has none to choose."""
+    summary = Moments(second)  # refuses what is no choice, whatever the statistic
+    if isinstance(statistic, str) and statistic == summary.name:
+        return summary
+    if second != "auto":
+        raise InputError(f"second = {second!r} belongs to statistic = 'summary': pass that, or leave second out.")
+    return statistic
 
 
 def placed(ball: Ball | Ellipsoid | BallMapping, asked: dict[str, Any]) -> tuple[Ball, dict[str, Any]]:
@@ -368,6 +382,7 @@ def simulate(
     calibration: CalibrationName = "analytic",
     footpoint: Any = None,
     statistic: PlannedName = "frechet-mean",
+    second: SecondMoments = "auto",
     adapt: bool | Adaptation = False,
     groups: Any = None,
     unit: str | None = None,
@@ -388,6 +403,8 @@ def simulate(
         Which noise, how much of it, and where it is added.
     statistic : str
         As of `private_mean`, or "geometric-median": what `private_median` releases.
+    second : {"auto", "full", "diagonal", "trace"}
+        Which second moments the summary releases, as of `private_summary`; for statistic="summary" alone.
     adapt, groups, unit : as of private_mean
         Whether a private ball is found first, and whose record each is.
 
@@ -416,8 +433,9 @@ def simulate(
     (5, 2)
     """
     count, start = whole_number(size, "size", 1), whole_number(seed, "seed", 0)
-    asked = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint, "statistic": statistic}
     _require_name(statistic, [*SIMULATED, *statistic_names()])
+    asked: dict[str, Any] = {"mechanism": mechanism, "calibration": calibration, "footpoint": footpoint}
+    asked |= {"statistic": with_second(statistic, second)}
     if statistic == Median.name:
         _refuse_options(asked | {"adapt": adapt})
         unit_of(groups, unit)

@@ -31,7 +31,7 @@ from riemdp.privacy.bounded import SECOND_MOMENTS, Bounded, MomentSums
 from riemdp.releases.release import Release
 from riemdp.statistics.base import Statistic, linear_sensitivity, refuse_footpoint, vectors_up_to
 from riemdp.statistics.sensitivity import with_solver_error
-from riemdp.summaries.spread import NoisyMoments
+from riemdp.summaries.spread import LARGEST_MATRIX, NoisyMoments
 from riemdp.summaries.summary import Summary
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Moments(Statistic):
     reach: float = 1.0  # radii up to which the trace is told; beyond 1, all else is of vectors bent into one radius
 
     def __post_init__(self) -> None:
-        assert 1 <= self.reach <= FARTHEST_REACH, "no weight is proved for so wide a trace"
+        is_proved = self.reach == 1 or (1 < self.reach <= FARTHEST_REACH and self.is_gaussian)
+        assert is_proved, "no weight is proved for so wide a trace"
         if self.second not in ("auto", *SECOND_MOMENTS):
             names = ", ".join(map(repr, ("auto", *SECOND_MOMENTS)))
             raise InputError(f"second = {self.second!r}: pass one of {names}.")
@@ -131,6 +132,7 @@ class Moments(Statistic):
     def sensitivity(self, ball: Ball, n: int, footpoint: Array) -> float:
         """The sensitivity of the tangent mean, to the last bit, where second moments cost nothing."""
         refuse_footpoint(footpoint, "summary")
+        self._refuse_large_hessian(ball.space)
         room, alone = self.room(ball), self.which(ball.space.dim) == "trace"
         if alone or (self.is_gaussian and self.reach == 1):
             return linear_sensitivity(room, n)
@@ -138,6 +140,14 @@ class Moments(Statistic):
             return with_solver_error(round_up(lambda r: _with_bought(r) / n, room.radius), mean_rounding(room.radius))
         exact = round_up(lambda r, c: _sum_of_lengths(r, c) / n, room.radius, self.weight(room))
         return with_solver_error(exact, 4 * UNIT_ROUNDOFF * room.radius)
+
+    def _refuse_large_hessian(self, space: Space) -> None:
+        """Raise before anything is spent what would be too large afterwards; centres do without."""
+        if not space.is_flat and space.dim > LARGEST_MATRIX and not self.is_coarse:
+            raise MechanismError(
+                f"the mean from moments needs a matrix of the space's {space.dim:,} dimensions where it is curved, at "
+                f"most {LARGEST_MATRIX:,}: take private_mean(..., statistic='tangent-mean')."
+            )
 
     def rooms(self, ball: Ball) -> tuple[Ball, ...]:
         """A ball of vectors for each moment."""

@@ -89,7 +89,8 @@ class ShapedMean(Statistic):
         """With its fill, and what regions are made of."""
         moments = self.noisy(noisy[0].vectors[0], noisy[1].vectors[0], release.ball)
         turn = self._turn(moments, release.space)
-        told = Noisy(turn @ moments.first, np.zeros(release.space.dim), mean_rounding(moments.radius), turn)
+        vector = moments.first if turn is None else turn @ moments.first
+        told = Noisy(vector, np.zeros(release.space.dim), mean_rounding(moments.radius), turn)
         return replace(release, fill=moments.fill, noisy=told)
 
     def noisy(self, first: Array, second: Array, ball: Ball) -> NoisyMoments:
@@ -104,9 +105,11 @@ class ShapedMean(Statistic):
         """Whether the tangent mean will do: in a flat space, and for a centre in a body where a trace would mislead."""
         return space.is_flat or (self.moments.is_coarse and self.moments.second == "trace")
 
-    def _turn(self, moments: NoisyMoments, space: Space) -> Array:
-        """What takes the first moment to the coordinates of the mean."""
-        return moments.wide if self._is_plain(space) else moments.turn(space)
+    def _turn(self, moments: NoisyMoments, space: Space) -> Array | None:
+        """What takes the first moment to the coordinates of the mean; None if it is the mean's."""
+        if not self._is_plain(space):
+            return moments.turn(space)
+        return None if moments.axes is None else moments.wide
 
 
 # --- which axes ------------------------------------------------------------------------------------------------------

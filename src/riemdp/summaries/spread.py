@@ -25,6 +25,8 @@ from riemdp.regions import read_axes
 Array = NDArray[Any]
 # The largest eigenvalue of noise is beyond the edge sqrt(2d) by so many units of its fluctuation once in twenty times.
 TRACY_WIDOM = 0.98
+LARGEST_MATRIX = 10_000  # dimensions: 800 MB
+FARTHEST_APART = 1e150  # whose square is no overflow
 # A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.27 there.
 MOST_CURVED = 1.9
 
@@ -52,11 +54,16 @@ class Spread:
         return replace(self, directions=orthogonal @ self.directions)
 
     def widened(self, wide: Array) -> Spread:
-        """That of S u for vectors u of this spread; a direction is seen if more than half of its variance was."""
+        """That of S u for vectors u of this spread; a direction is seen if more than half of its variance was.
+
+        No more of them than were seen, and the largest: beyond those, variances may be mere roundings.
+        """
         part = replace(self, variances=np.where(self.significant, self.variances, 0.0))
         whole, seen = (wide @ spread.matrix @ wide.T for spread in (self, part))
         values, vectors = _descending(whole)
-        return Spread(np.maximum(values, 0.0), vectors, 2 * ((seen @ vectors) * vectors).sum(axis=0) > values)
+        is_seen = 2 * ((seen @ vectors) * vectors).sum(axis=0) > values
+        is_seen[self.significant.sum() :] = False
+        return Spread(np.maximum(values, 0.0), vectors, np.logical_and.accumulate(is_seen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,7 @@ class NoisyMoments:
     def wide(self) -> Array:
         """S (d, d): what takes narrowed coordinates to those at the centre."""
         if self.axes is None:
-            return np.eye(self.dim)
+            return np.eye(within_memory(self.dim))
         return np.diag(self.axes) if self.axes.ndim == 1 else self.axes
 
     def widened(self, narrowed: Array) -> Array:
@@ -111,6 +118,17 @@ class NoisyMoments:
     def about_mean(self) -> Spread:
         """E[v vᵀ] - E[v] E[v]ᵀ, cleared of noise, that of the square included."""
         return self._widened(self.narrowed_about_mean())
+
+    @property
+    def total(self) -> float:
+        """E|v - E[v]|², cleared of noise: without directions where numbers suffice, for there may be very many."""
+        if self.kind == "full" or self.axes is not None:
+            return self.about_mean().total
+        variances = np.atleast_1d(self._about_mean())
+        if self.kind == "diagonal":
+            variances, _, _ = _by_size(variances, self.dim, self.second_noise, self.radius**2)
+            return float(variances.sum())
+        return _within(float(variances[0]), self.radius**2)
 
     def narrowed_about_mean(self) -> Spread:
         """The same of narrowed coordinates, in which the noise is the same in all directions."""
@@ -158,7 +176,7 @@ class NoisyMoments:
 
     def mean_coordinates(self, space: Space) -> Array:
         """Where the Fréchet mean is, in coordinates at the centre: H⁻¹ E[v], H the Hessian (moments.md, section 5)."""
-        return np.asarray(self.turn(space) @ self.first)
+        return self.widened(self.first) if space.is_flat else np.asarray(self.turn(space) @ self.first)
 
     def turn(self, space: Space) -> Array:
         """H⁻¹ S (d, d): how errors of the first moment become those of the mean."""
@@ -188,6 +206,16 @@ class NoisyMoments:
         if not (right and len(facts) == len(fields(cls)) and np.isfinite(first).all() and np.isfinite(second).all()):
             raise InputError("moments are not those of a summary: pass what Release.save() wrote.")
         return cls(facts["kind"], first, second, axes=read_axes(facts["axes"], dim), **numbers)
+
+
+def within_memory(dim: int) -> int:
+    """The dimension, if a matrix of it can be held; else an InputError."""
+    if dim > LARGEST_MATRIX:
+        raise InputError(
+            f"{dim:,} dimensions: a matrix of them has too many numbers to be held (at most {LARGEST_MATRIX:,} "
+            "dimensions): value and dispersion are what such a summary tells."
+        )
+    return dim
 
 
 def share_of_radius(mean_square: float, radius: float) -> float:
@@ -253,15 +281,15 @@ def _full(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The eigenvalues beyond their edges, each as it was without noise, nearly; the others share what is left."""
     values, vectors = _descending(noisy)
     seen = np.logical_and.accumulate(values > noise_edges(dim, noise))
-    true = np.maximum(values - _pushed(values, noise), 0.0)
+    true = np.minimum.accumulate(np.maximum(values - _pushed(values, noise), 0.0))
     return Spread(_shared(true, seen, _within(float(np.trace(noisy)), most)), vectors, seen)
 
 
 def _pushed(values: Array, noise: float) -> Array:
     """How far noise has pushed each eigenvalue away from the others; not from those that noise alone tells from it."""
     with np.errstate(over="ignore"):
-        apart = (values[:, None] - values) / noise
-        return np.asarray(noise / 2 * (apart / (apart**2 + 2)).sum(axis=1))
+        apart = np.clip((values[:, None] - values) / noise, -FARTHEST_APART, FARTHEST_APART)
+    return np.asarray(noise / 2 * (apart / (apart**2 + 2)).sum(axis=1))
 
 
 def _descending(matrix: Array) -> tuple[Array, Array]:
@@ -278,16 +306,23 @@ def _upright(vectors: Array) -> Array:
 
 def _diagonal(noisy: Array, dim: int, noise: float, most: float) -> Spread:
     """The entries that are hardly ever of noise alone; the others share what is left."""
+    variances, order, seen = _by_size(noisy, dim, noise, most)
+    directions = np.zeros((within_memory(dim), dim))
+    directions[order, np.arange(dim)] = 1.0
+    return Spread(variances, directions, seen)
+
+
+def _by_size(noisy: Array, dim: int, noise: float, most: float) -> tuple[Array, Array, Array]:
+    """Variances, the largest first, where they were, and which are seen."""
     order = np.argsort(noisy)[::-1]
     values, seen = noisy[order], noisy[order] > entry_edge(dim, noise)
-    directions = np.zeros((dim, dim))
-    directions[order, np.arange(dim)] = 1.0
-    return Spread(_shared(values, seen, _within(float(noisy.sum()), most)), directions, seen)
+    return _shared(values, seen, _within(float(noisy.sum()), most)), order, seen
 
 
 def _trace(noisy: Array, dim: int, noise: float, most: float) -> Spread:  # noqa: ARG001
     """A spread of the same variance in all directions."""
-    return Spread(np.full(dim, _within(float(noisy), most) / dim), np.eye(dim), np.zeros(dim, dtype=bool))
+    variances = np.full(dim, _within(float(noisy), most) / dim)
+    return Spread(variances, np.eye(within_memory(dim)), np.zeros(dim, dtype=bool))
 
 
 def _shared(values: Array, seen: Array, total: float) -> Array:

@@ -115,9 +115,12 @@ class Summary(Release):
     @cached_property
     def spread(self) -> Spread:
         """Variances and directions, in orthonormal coordinates at the mean."""
-        mean = self.space.read(self.value, "value")
         with one_blas_thread():
-            return self.moments.about_mean().turned(transport(self.space, self.ball.inner_center, mean))
+            spread = self.moments.about_mean()
+            if self.space.is_flat:
+                return spread
+            mean = self.space.read(self.value, "value")
+            return spread.turned(transport(self.space, self.ball.inner_center, mean))
 
     @property
     def covariance(self) -> Array:
@@ -147,7 +150,8 @@ class Summary(Release):
         >>> bool(0.9 < summary.dispersion < 1.1)
         True
         """
-        return float(np.sqrt(self.spread.total))
+        with one_blas_thread():
+            return float(np.sqrt(self.moments.total))
 
     def modes(self, n: int | None = None) -> Modes:
         """The directions in which the records vary most, from the mean.
@@ -177,6 +181,8 @@ class Summary(Release):
         >>> summary.modes(1).directions.shape
         (1, 2)
         """
+        if n is None and self.moments.kind == "trace":
+            return Modes(np.zeros(0), np.zeros(0), self._tangent_vectors(np.zeros((0, 0))), np.zeros(0, dtype=bool))
         spread, dim = self.spread, self.space.dim
         count = int(spread.significant.sum()) if n is None else min(whole_number(n, "n", 1), dim)
         variances, total = spread.variances[:count], spread.total
