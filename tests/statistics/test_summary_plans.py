@@ -68,7 +68,7 @@ def test_in_an_ellipsoid_only_full_moments_are_planned():
 
 
 @calls
-@pytest.mark.parametrize("statistic", ["frechet-mean", "tangent-mean", "geometric-median", Moments("full")], ids=str)
+@pytest.mark.parametrize("statistic", ["frechet-mean", "tangent-mean", "geometric-median", Moments("full")], ids=lambda one: getattr(one, "name", one))
 def test_only_a_summary_has_second_moments_to_choose(call, statistic):
     said = "second = 'trace' belongs to statistic = 'summary': pass that, or leave second out."
     with pytest.raises(rd.InputError) as refused:
