@@ -42,7 +42,7 @@ def test_the_population_is_covered_with_a_private_ball(coverage):
     """Releases in earnest, with the test's own bits: the same range, and up to 6.5 % of false alarms."""
     from coverage_study import adaptive_shares
 
-    records, population, alarms = adaptive_shares(coverage.study_of("R³", "normal", 1000), SIZE)
+    records, population, alarms = adaptive_shares(coverage.study_of("R³", "normal", 1000), np.random.default_rng(0), SIZE)
     assert is_claimed(population)
     assert records > 0.85
     assert alarms < 0.065 + ERROR

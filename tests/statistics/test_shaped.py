@@ -371,6 +371,7 @@ def test_a_direction_is_seen_if_most_of_its_variance_is():
     exchanged = spread.widened(np.diag([0.1, 3.0]))
     assert exchanged.variances == pytest.approx([9.0, 0.04])
     assert exchanged.significant.tolist() == [False, True]
+    assert (exchanged.chosen(None).tolist(), exchanged.chosen(1).tolist(), exchanged.chosen(5).tolist()) == ([1], [0], [0, 1])
 
 
 def test_adaptive_summaries_take_the_shape_of_the_records():

@@ -112,6 +112,8 @@ class PrivatePGA(
         modes = self.release_.modes(self.n_components)
         self.components_, self.explained_variance_ = modes.directions, modes.variances
         self.explained_variance_ratio_ = modes.ratios
+        spread = self.release_.spread
+        self._axes = spread.directions[:, spread.chosen(self.n_components)]  # in orthonormal coordinates at the mean
         return self
 
     def _public_ball(self, X: Array) -> Ball:
@@ -183,11 +185,6 @@ class PrivatePGA(
         if lengths.ndim != 2 or lengths.shape[1] != count:
             raise InputError(f"X has shape {lengths.shape}: pass coordinates of shape (n, {count}), one for each mode.")
         return space.exp(space.from_coordinates(lengths @ self._axes.T, self.mean_), self.mean_)
-
-    @property
-    def _axes(self) -> Array:
-        """(d, n_components): the modes in orthonormal coordinates at the mean."""
-        return np.asarray(self.release_.spread.directions[:, : len(self.components_)])
 
     @property
     def _n_features_out(self) -> int:

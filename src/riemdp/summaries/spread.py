@@ -27,6 +27,7 @@ Array = NDArray[Any]
 TRACY_WIDOM = 0.98
 LARGEST_MATRIX = 10_000  # dimensions: 800 MB
 FARTHEST_APART = 1e150  # whose square is no overflow
+ROUNDINGS = 1e-12  # of the largest variance
 # A mean curvature beyond this belongs to records as far apart as means are unique: sqrt(y) cot sqrt(y) is 0.27 there.
 MOST_CURVED = 1.9
 
@@ -49,6 +50,10 @@ class Spread:
         """The sum of the variances."""
         return float(self.variances.sum())
 
+    def chosen(self, count: int | None) -> Array:
+        """Which directions: so many, the largest first; without a number all that are seen."""
+        return np.flatnonzero(self.significant) if count is None else np.arange(min(count, len(self.variances)))
+
     def turned(self, orthogonal: Array) -> Spread:
         """The spread in other orthonormal coordinates."""
         return replace(self, directions=orthogonal @ self.directions)
@@ -56,14 +61,13 @@ class Spread:
     def widened(self, wide: Array) -> Spread:
         """That of S u for vectors u of this spread; a direction is seen if more than half of its variance was.
 
-        No more of them than were seen, and the largest: beyond those, variances may be mere roundings.
+        And if it has a variance at all: where nothing is left for the others, theirs are roundings.
         """
         part = replace(self, variances=np.where(self.significant, self.variances, 0.0))
         whole, seen = (wide @ spread.matrix @ wide.T for spread in (self, part))
         values, vectors = _descending(whole)
         is_seen = 2 * ((seen @ vectors) * vectors).sum(axis=0) > values
-        is_seen[self.significant.sum() :] = False
-        return Spread(np.maximum(values, 0.0), vectors, np.logical_and.accumulate(is_seen))
+        return Spread(np.maximum(values, 0.0), vectors, is_seen & (values > ROUNDINGS * values[0]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -183,14 +183,14 @@ class Summary(Release):
         """
         if n is None and self.moments.kind == "trace":
             return Modes(np.zeros(0), np.zeros(0), self._tangent_vectors(np.zeros((0, 0))), np.zeros(0, dtype=bool))
-        spread, dim = self.spread, self.space.dim
-        count = int(spread.significant.sum()) if n is None else min(whole_number(n, "n", 1), dim)
-        variances, total = spread.variances[:count], spread.total
+        spread = self.spread
+        chosen = spread.chosen(None if n is None else whole_number(n, "n", 1))
+        variances, total = spread.variances[chosen], spread.total
         return Modes(
             variances=variances,
-            ratios=variances / total if total > 0 else np.zeros(count),
-            directions=self._tangent_vectors(spread.directions[:, :count].T),
-            significant=spread.significant[:count],
+            ratios=variances / total if total > 0 else np.zeros(len(chosen)),
+            directions=self._tangent_vectors(spread.directions[:, chosen].T),
+            significant=spread.significant[chosen],
         )
 
     def region(self, level: float = 0.95, of: WhoseMean = "records") -> Region:
